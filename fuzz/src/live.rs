@@ -78,12 +78,7 @@ impl<K: TableKey> Family<K> {
         let mut found = vec![None; self.keys.len()];
         new.lookup_batch(&self.keys, &mut found);
         for (&key, &found) in self.keys.iter().zip(&found) {
-            assert_eq!(
-                (found, new.lookup(key)),
-                (answer(&self.visible, key), found),
-                "{}",
-                key.address()
-            );
+            assert_eq!((found, new.lookup(key)), (answer(&self.visible, key), found), "{}", key.address());
         }
     }
 

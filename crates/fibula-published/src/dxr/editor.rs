@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fibula::fib::BuildError;
 use fibula::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
+use fibula::unstable::in_place::Refused;
 use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 
 use super::format::Changing;
@@ -12,7 +13,7 @@ use super::options::Options;
 use super::room::Room;
 use super::sweep::{Piece, Swept, pieces, sweep};
 use super::work::{self, Share, sweep_together};
-use super::written::{Refused, Written};
+use super::written::Written;
 
 /// The writer of a table.
 pub(super) struct Editor<K, F: Changing> {
@@ -21,7 +22,7 @@ pub(super) struct Editor<K, F: Changing> {
     pub(super) budget: Budget,
     limits: Limits,
     /// A copy of the direct entries, to be published in their place.
-    pub(super) aside: Option<Buffer<F::Cell>>,
+    pub(super) shadow: Option<Buffer<F::Cell>>,
     /// The dirty chunks, and the ranges of some.
     pub(super) items: Vec<Prefix<K>>,
     pub(super) swept: Vec<Swept>,
@@ -68,7 +69,7 @@ impl<K: Ipv4Key, F: Room> Editor<K, F> {
             written,
             budget,
             limits,
-            aside: None,
+            shadow: None,
             items: Vec::new(),
             swept: Vec::new(),
             cursor: 0,
@@ -144,7 +145,7 @@ impl<K: Key, F: Changing> Editor<K, F> {
     }
 
     /// Prepares the moves of chunks that could be nearer to the beginning, looking at so many.
-    pub(super) fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+    pub(super) fn move_chunks(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         let Self { written, budget, cursor, .. } = self;
         let all = 1 << written.geometry.k;
         let (mut found, mut looked, before) = (0, 0, written.stores.len());
@@ -177,7 +178,7 @@ impl<K: Key, F: Changing> Editor<K, F> {
 
     /// Forgets what is prepared, and frees lists that are long.
     pub(super) fn abandon_all(&mut self) {
-        if let Some(copy) = self.aside.take() {
+        if let Some(copy) = self.shadow.take() {
             self.budget.free(copy);
         }
         self.written.abandon();

@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use fibula::check::CheckError;
-use fibula::fib::{Applied, BuildError, Fib};
+use fibula::fib::{BuildError, Fib};
 use fibula::net::{Ipv4Key, Key, Prefix, Routes};
-use fibula::unstable::in_place::{InPlace, Publication, Retired};
-use fibula::unstable::memory::{self, Limits, Memory};
+use fibula::unstable::in_place::{InPlace, Publication, Refused, Retired};
+use fibula::unstable::memory::{self, Limits, Memory, OutOfMemory};
 
 use super::NAME;
 use super::check::Walked;
@@ -18,7 +18,7 @@ use super::layout::{Live, LiveCompact, LiveWide};
 use super::options::{Format, Options};
 #[cfg(test)]
 use super::written::DIRECT;
-use super::written::{CHUNKS, NEXT_HOPS, Refused, Written};
+use super::written::{CHUNKS, NEXT_HOPS, Written};
 
 /// Builds a form that changes while readers look.
 pub(super) fn build<K: Ipv4Key>(
@@ -37,40 +37,32 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         self.table.clone()
     }
 
-    fn prepare(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn try_prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        _aside: bool,
-    ) -> Result<Applied, BuildError> {
+        _shadow: bool,
+    ) -> Result<(), Refused> {
         debug_assert!(self.written.stores.is_empty(), "what was prepared is published or abandoned first");
         if self.is_long_for_codes() {
-            return Ok(Applied::NeedsRebuild("popular next hops with large codes"));
+            return Err(Refused::Rebuild("popular next hops with large codes"));
         }
         if self.is_scattered {
-            return Ok(Applied::NeedsRebuild("free places too small for chunks"));
+            return Err(Refused::Rebuild("free places too small for chunks"));
         }
-        match self.rebuild(prefixes, after) {
-            Ok(()) => Ok(Applied::InPlace),
-            Err(refused) => {
-                self.abandon_all();
-                match refused {
-                    Refused::Memory(error) => Err(BuildError::memory(NAME, error)),
-                    Refused::Format(reason) => Ok(Applied::NeedsRebuild(reason)),
-                }
-            }
-        }
+        self.rebuild(prefixes, after)
     }
 
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
-        if self.written.chunks.free_elements() < self.written.chunks.end() / 8 {
-            return Ok(());
-        }
-        let tidied = self.move_some(entries);
-        tidied.map_err(|error| {
-            self.abandon_all();
-            BuildError::memory(NAME, error)
-        })
+    fn is_loose(&self) -> bool {
+        self.written.chunks.free_elements() >= self.written.chunks.end() / 8
+    }
+
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        self.move_chunks(entries)
     }
 
     fn retires(&self) -> usize {
@@ -94,14 +86,13 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         self.trim();
     }
 
-    fn set_aside(&mut self) -> Result<(), BuildError> {
-        let copy = self.written.form.copied(&mut self.budget);
-        self.aside = Some(copy.map_err(|error| BuildError::memory(NAME, error))?);
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory> {
+        self.shadow = Some(self.written.form.copied(&mut self.budget)?);
         Ok(())
     }
 
-    fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(copy) = self.aside.take() else { return self.publish(publication) };
+    fn publish_shadow(&mut self, publication: &mut dyn Publication) {
+        let Some(copy) = self.shadow.take() else { return self.publish(publication) };
         // The old entries, for which these were counted once, are freed with their last reader.
         self.budget.release(size_of_val(&copy[..]));
         let listens = publication.listens();

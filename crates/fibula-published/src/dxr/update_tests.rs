@@ -106,8 +106,8 @@ fn churn<F: Room + Walked>(options: Options, rounds: usize) {
         }
         let old = editor.reading();
         if round % 3 == 0 {
-            editor.set_aside().unwrap();
-            editor.publish_aside(&mut retired);
+            editor.make_shadow().unwrap();
+            editor.publish_shadow(&mut retired);
         } else {
             editor.publish(&mut retired);
         }

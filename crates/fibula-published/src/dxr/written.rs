@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use fibula::unstable::in_place::{Publication, Retired, Stored};
+use fibula::unstable::in_place::{Publication, Refused, Retired, Stored};
 use fibula::unstable::memory::{Budget, OutOfMemory};
 use fibula::unstable::parts::units::{Unit, Units};
 use fibula::unstable::simd::fetch_at;
@@ -46,20 +46,6 @@ pub(super) struct Store<D> {
     is_copy: bool,
 }
 
-/// Why nothing is prepared.
-#[derive(Debug)]
-pub(super) enum Refused {
-    Memory(OutOfMemory),
-    /// What the format has no room for.
-    Format(&'static str),
-}
-
-impl From<OutOfMemory> for Refused {
-    fn from(error: OutOfMemory) -> Self {
-        Self::Memory(error)
-    }
-}
-
 impl<F: Changing> Written<F> {
     /// Takes over arrays whose chunks fill the places before `end`.
     pub(super) fn new(form: F, geometry: Geometry, chunks: Units, places: u32, codes: Codes) -> Self {
@@ -90,7 +76,7 @@ impl<F: Changing> Written<F> {
         }
         for range in swept {
             let code = self.codes.code(range.code, self.form.next_hops(), budget)?;
-            range.code = code.ok_or(Refused::Format("more next hops than there is room for"))?;
+            range.code = code.ok_or(Refused::Rebuild("more next hops than there is room for"))?;
         }
         if let Some(more) = self.codes.end().checked_sub(self.charged[1]) {
             budget.charge(4 * more as usize)?;
@@ -101,7 +87,7 @@ impl<F: Changing> Written<F> {
 
     /// Prepares a chunk of one next hop, if it changes.
     pub(super) fn whole(&mut self, at: usize, code: u32, budget: &mut Budget) -> Result<(), Refused> {
-        let (old, new) = (self.form.direct(at), self.form.whole(code).map_err(Refused::Format)?);
+        let (old, new) = (self.form.direct(at), self.form.whole(code).map_err(Refused::Rebuild)?);
         if old != new {
             self.room(budget)?;
             self.store(at, new, false);
@@ -118,7 +104,7 @@ impl<F: Changing> Written<F> {
         budget: &mut Budget,
     ) -> Result<(), Refused> {
         let new = self.form.encode(code, further, self.geometry, &mut self.encoded, budget)?;
-        let (old, new) = (self.form.direct(at), new.map_err(Refused::Format)?);
+        let (old, new) = (self.form.direct(at), new.map_err(Refused::Rebuild)?);
         if !self.form.in_place(old).0 && self.form.at_place(old, 0) == new && self.form.is(old, &self.encoded)
         {
             return Ok(());
@@ -166,13 +152,13 @@ impl<F: Changing> Written<F> {
         }
         let end = self.chunks.end() + size;
         if end > self.places {
-            return Err(Refused::Format("more ranges than there is room for"));
+            return Err(Refused::Rebuild("more ranges than there is room for"));
         }
         if let Some(more) = end.checked_sub(self.charged[0]) {
             budget.charge(more as usize * self.place_bytes())?;
             self.charged[0] = end;
         }
-        self.chunks.append(size).ok_or(Refused::Format("more ranges than there is room for"))
+        self.chunks.append(size).ok_or(Refused::Rebuild("more ranges than there is room for"))
     }
 
     /// Makes room for an entry to store. The chunk that it replaces comes back one day, or its own if it is not published.

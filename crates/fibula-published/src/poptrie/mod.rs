@@ -66,7 +66,7 @@
 //! from the node, and stores one word: nearly always that of this node or of its parent. Of a node that readers have loaded,
 //! the last word was stored after what it leads to; a fence after each level orders the loads.
 //!
-//! Changes that are to be seen all or not at all (`aside.rs`) are raised to direct entries: the nodes above are copied, from
+//! Changes that are to be seen all or not at all (`shadow.rs`) are raised to direct entries: the nodes above are copied, from
 //! the one whose word would be stored up to the entry, and with these a copy of the direct table, 1 MiB.
 //!
 //! Leaves are 16 bits wide until a next hop needs more; then the trie is built anew, once. Nodes and leaves are in arrays with
@@ -91,7 +91,6 @@
 //! table go deeper than one node and the branch is foreseen, and a branch makes IPv6 0.90 times as fast. Without POPCNT, single
 //! lookups of IPv4 MATCH are 0.80 times as many.
 
-mod aside;
 mod build;
 mod change;
 mod check;
@@ -102,6 +101,7 @@ mod lookup;
 mod open;
 mod prepared;
 mod scalar;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod tidy;

@@ -144,8 +144,8 @@ fn nested<K: Key>() {
         prefixes.dedup();
         assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
         if random.below(3) == 0 {
-            editor.set_aside().unwrap();
-            editor.publish_aside(&mut retired);
+            editor.make_shadow().unwrap();
+            editor.publish_shadow(&mut retired);
         } else {
             editor.publish(&mut retired);
         }

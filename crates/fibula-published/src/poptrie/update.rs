@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use fibula::check::CheckError;
-use fibula::fib::{Applied, BuildError, Fib};
+use fibula::fib::{BuildError, Fib};
 use fibula::net::{Key, KeyKind, Prefix, Routes};
-use fibula::unstable::in_place::{InPlace, Publication, Retired};
+use fibula::unstable::in_place::{InPlace, Publication, Refused, Retired};
 use fibula::unstable::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use fibula::unstable::parts::arena::{Arena, Form};
 use fibula::unstable::parts::by_entry::{Meets, by_entry};
@@ -26,7 +26,7 @@ struct Editor<K, L: LeafWord> {
     filling: Filling<K>,
     prepared: Prepared<L>,
     /// A copy of the entries, to be published in their place.
-    aside: Option<Buffer<u32>>,
+    shadow: Option<Buffer<u32>>,
     cursor: Cursor,
 }
 
@@ -87,7 +87,7 @@ impl<K: Key, L: LeafWord> Editor<K, L> {
         let (entries, bases) = (Vec::new(), Vec::new());
         let mut prepared = Prepared { direct, nodes, leaves, budget, entries, bases, refused: None };
         let table = Arc::new(prepared.reading());
-        Ok(Self { table, filling, prepared, aside: None, cursor: Cursor::default() })
+        Ok(Self { table, filling, prepared, shadow: None, cursor: Cursor::default() })
     }
 
     fn fill(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
@@ -124,8 +124,8 @@ impl<K: Key, L: LeafWord> Editor<K, L> {
         }
     }
 
-    fn drop_aside(&mut self) {
-        if let Some(copy) = self.aside.take() {
+    fn drop_shadow(&mut self) {
+        if let Some(copy) = self.shadow.take() {
             self.prepared.budget.free(copy);
         }
     }
@@ -149,39 +149,31 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         self.table.clone()
     }
 
-    fn prepare(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn try_prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        _aside: bool,
-    ) -> Result<Applied, BuildError> {
+        _shadow: bool,
+    ) -> Result<(), Refused> {
         debug_assert!(self.prepared.entries.is_empty() && self.prepared.bases.is_empty());
-        if let Err(error) = self.fill(prefixes, after) {
-            self.abandon();
-            return Err(BuildError::memory(NAME, error));
-        }
+        self.fill(prefixes, after)?;
         let copies = (self.prepared.raises() * SLOTS) as u64;
         if self.prepared.refused.is_none() && !self.prepared.nodes.has_room(copies) {
             self.prepared.refused = Some("more nodes than there are places for");
         }
-        if let Some(reason) = self.prepared.refused {
-            self.abandon();
-            return Ok(Applied::NeedsRebuild(reason));
-        }
-        Ok(Applied::InPlace)
+        self.prepared.refused.map_or(Ok(()), |reason| Err(Refused::Rebuild(reason)))
     }
 
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
-        if !self.prepared.nodes.is_loose() && !self.prepared.leaves.is_loose() {
-            return Ok(());
-        }
-        match self.prepared.tidy::<K>(self.cursor, entries) {
-            Ok(cursor) => self.cursor = cursor,
-            Err(error) => {
-                self.abandon();
-                return Err(BuildError::memory(NAME, error));
-            }
-        }
+    fn is_loose(&self) -> bool {
+        self.prepared.nodes.is_loose() || self.prepared.leaves.is_loose()
+    }
+
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        self.cursor = self.prepared.tidy::<K>(self.cursor, entries)?;
         Ok(())
     }
 
@@ -191,12 +183,12 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
     }
 
     fn abandon(&mut self) {
-        self.drop_aside();
+        self.drop_shadow();
         self.prepared.abandon();
     }
 
     fn publish(&mut self, publication: &mut dyn Publication) {
-        self.drop_aside();
+        self.drop_shadow();
         self.note_ends();
         let listens = publication.listens();
         let prepared = &mut self.prepared;
@@ -207,18 +199,17 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         prepared.retire(publication);
     }
 
-    fn set_aside(&mut self) -> Result<(), BuildError> {
-        let memory = |error| BuildError::memory(NAME, error);
-        self.drop_aside();
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory> {
+        self.drop_shadow();
         let prepared = &mut self.prepared;
-        let mut copy = prepared.budget.buffer(prepared.direct.len()).map_err(memory)?;
+        let mut copy = prepared.budget.buffer(prepared.direct.len())?;
         copy.extend(prepared.direct.iter().map(Cell::read));
-        self.aside = Some(copy);
-        prepared.raise::<K>().map_err(memory)
+        self.shadow = Some(copy);
+        prepared.raise::<K>()
     }
 
-    fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(mut copy) = self.aside.take() else { return self.publish(publication) };
+    fn publish_shadow(&mut self, publication: &mut dyn Publication) {
+        let Some(mut copy) = self.shadow.take() else { return self.publish(publication) };
         let prepared = &mut self.prepared;
         // The old entries, for which these were counted once, are freed with their last reader.
         prepared.budget.release(size_of_val(&copy[..]));

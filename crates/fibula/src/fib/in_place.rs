@@ -65,6 +65,21 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// Why changes could not be prepared in place.
+#[derive(Debug)]
+pub enum Refused {
+    /// Memory ran out.
+    Memory(OutOfMemory),
+    /// The engine has to be built again, for this reason.
+    Rebuild(&'static str),
+}
+
+impl From<OutOfMemory> for Refused {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
+    }
+}
+
 /// The writer's side of an engine that one writer changes and any number of threads look up in.
 ///
 /// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
@@ -74,23 +89,67 @@ pub trait InPlace<K: Key>: Send + Sync {
     /// Returns what readers look up in.
     fn reading(&self) -> Arc<dyn Fib<K>>;
 
+    /// Returns the name of the engine, for errors.
+    fn name(&self) -> &'static str;
+
     /// Prepares the answers of all addresses in these prefixes, which ascend. `after` has the routes as they will be. With
-    /// `aside`, it is to be published in a copy of the entries, so that nothing may be stored in units that readers see.
+    /// `shadow`, they are to be published in a copy of the entries, so that nothing may be stored in units that readers see.
     ///
     /// # Errors
-    /// When memory runs out. Then, and if it has to be built anew, nothing is prepared.
+    /// When memory runs out, or the engine has to be built again. The caller then abandons what is prepared.
+    fn try_prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        shadow: bool,
+    ) -> Result<(), Refused>;
+
+    /// Returns whether so much of the arrays is free that units should move towards their beginning.
+    fn is_loose(&self) -> bool;
+
+    /// Prepares moves of units towards the beginning of their arrays; looks at so many entries.
+    ///
+    /// # Errors
+    /// When memory runs out. The caller then abandons what is prepared.
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory>;
+
+    /// Makes a copy of the entries.
+    ///
+    /// # Errors
+    /// When memory runs out; what is prepared stays prepared.
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory>;
+
+    /// Prepares the answers of all addresses in these prefixes, as [`try_prepare`](Self::try_prepare).
+    ///
+    /// # Errors
+    /// When memory runs out. Then, and if the engine has to be built again, nothing is prepared.
     fn prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        aside: bool,
-    ) -> Result<Applied, BuildError>;
+        shadow: bool,
+    ) -> Result<Applied, BuildError> {
+        let Err(refused) = self.try_prepare(prefixes, after, shadow) else { return Ok(Applied::InPlace) };
+        self.abandon();
+        match refused {
+            Refused::Memory(error) => Err(BuildError::memory(self.name(), error)),
+            Refused::Rebuild(reason) => Ok(Applied::NeedsRebuild(reason)),
+        }
+    }
 
     /// Prepares moves of units towards the beginning of their arrays, if much of these is free, looking at so many entries.
     ///
     /// # Errors
     /// When memory runs out; nothing is prepared then.
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError>;
+    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
+        if !self.is_loose() {
+            return Ok(());
+        }
+        self.move_some(entries).map_err(|error| {
+            self.abandon();
+            BuildError::memory(self.name(), error)
+        })
+    }
 
     /// Returns the most units that publishing retires.
     fn retires(&self) -> usize;
@@ -101,15 +160,17 @@ pub trait InPlace<K: Key>: Send + Sync {
     /// Publishes what is prepared, entry by entry.
     fn publish(&mut self, publication: &mut dyn Publication);
 
-    /// Makes room for a copy of the entries, so that [`publish_aside`](Self::publish_aside) can follow.
+    /// Makes room for a copy of the entries, so that [`publish_shadow`](Self::publish_shadow) can follow.
     ///
     /// # Errors
     /// When memory runs out; what is prepared still is.
-    fn set_aside(&mut self) -> Result<(), BuildError>;
+    fn make_shadow(&mut self) -> Result<(), BuildError> {
+        self.copy_entries().map_err(|error| BuildError::memory(self.name(), error))
+    }
 
     /// Publishes what is prepared in a copy of the entries, for readers that see all of it or nothing: those of what
     /// [`reading`](Self::reading) returns from then on. Readers of the old entries still reach what is retired.
-    fn publish_aside(&mut self, publication: &mut dyn Publication);
+    fn publish_shadow(&mut self, publication: &mut dyn Publication);
 
     /// Tells of the words in use of all arrays: what entries lead to, then the entries.
     fn tell(&self, publication: &mut dyn Publication);

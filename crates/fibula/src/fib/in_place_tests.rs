@@ -168,13 +168,13 @@ impl<K: Key> Stopped<K> {
     }
 
     /// Publishes what is prepared, and stops at each store.
-    fn publish(&mut self, aside: bool) {
+    fn publish(&mut self, shadow: bool) {
         let fib = self.editor.reading();
         let before = answers(&*fib);
         let after: Answers =
             keys::<K>().into_iter().map(|key| self.rib.lookup_prefix(key)).map(hop_of).collect();
-        // Readers of the entries before see nothing of what is published aside.
-        let visible = if aside { before.clone() } else { after.clone() };
+        // Readers of the entries before see nothing of what is published in a shadow.
+        let visible = if shadow { before.clone() } else { after.clone() };
         let mut stops = Stops {
             fib: Arc::clone(&fib),
             mirror: &mut self.mirror,
@@ -184,9 +184,9 @@ impl<K: Key> Stopped<K> {
             stops: 0,
             retired: Vec::new(),
         };
-        if aside {
-            self.editor.set_aside().unwrap();
-            self.editor.publish_aside(&mut stops);
+        if shadow {
+            self.editor.make_shadow().unwrap();
+            self.editor.publish_shadow(&mut stops);
             assert_eq!(answers(&*fib), before, "old entries");
         } else {
             self.editor.publish(&mut stops);
@@ -220,11 +220,11 @@ impl<K: Key> Stopped<K> {
             self.rib = rib;
             return;
         }
-        let aside = random.below(5) == 0;
-        match self.editor.prepare(&prefixes, &self.rib, aside).unwrap() {
+        let shadow = random.below(5) == 0;
+        match self.editor.prepare(&prefixes, &self.rib, shadow).unwrap() {
             Applied::InPlace => {
                 assert_eq!(answers(&*self.editor.reading()), before, "nothing is seen of what is prepared");
-                self.publish(aside);
+                self.publish(shadow);
             }
             Applied::NeedsRebuild(_) => {
                 *self = Self { stops: self.stops, ..Self::new(self.build, self.rib.clone()) };

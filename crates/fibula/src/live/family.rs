@@ -61,7 +61,7 @@ pub(crate) enum Ready<K: Key> {
     Replace(Replacement<K>),
 }
 
-/// A structure that was built aside.
+/// A structure that was built beside the one that serves.
 pub(crate) struct Replacement<K: Key> {
     pub(crate) serving: Serving<K>,
     /// The routes that come with it, if it is not built from those of the family.
@@ -326,9 +326,9 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Allocates a copy of the entries, so that prepared changes can be published in it.
-    pub(crate) fn set_aside(&mut self) -> Result<(), TableError> {
+    pub(crate) fn make_shadow(&mut self) -> Result<(), TableError> {
         match &mut self.serving {
-            Serving::InPlace(editor) => Ok(editor.set_aside()?),
+            Serving::InPlace(editor) => Ok(editor.make_shadow()?),
             Serving::Rebuilt(_) => Ok(()),
         }
     }
@@ -362,18 +362,18 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
-    /// Publishes changes that are prepared in place, all at once for new pins if `aside`, else entry by entry; or installs a
+    /// Publishes changes that are prepared in place, all at once for new pins if `shadow`, else entry by entry; or installs a
     /// replacement of the engine. Returns the bytes of the old engine, because readers may still be in it.
     pub(crate) fn publish(
         &mut self,
         ready: Ready<K>,
-        aside: bool,
+        shadow: bool,
         publication: &mut dyn Publication,
     ) -> usize {
         match (ready, &mut self.serving) {
             (Ready::InPlace, Serving::InPlace(editor)) => {
-                if aside {
-                    editor.publish_aside(publication);
+                if shadow {
+                    editor.publish_shadow(publication);
                 } else {
                     editor.publish(publication);
                 }

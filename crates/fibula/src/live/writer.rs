@@ -146,8 +146,8 @@ impl Writer {
             },
         };
         // Readers that see new roots see all of the changes or none.
-        let aside = atomic || ready.v4.replaces() || ready.v6.replaces();
-        if let Err(error) = self.reserve(&ready, aside).and_then(|()| self.expect_uses(changes)) {
+        let shadow = atomic || ready.v4.replaces() || ready.v6.replaces();
+        if let Err(error) = self.reserve(&ready, shadow).and_then(|()| self.expect_uses(changes)) {
             self.families.v4.undo();
             self.families.v6.undo();
             return Err(error);
@@ -157,7 +157,7 @@ impl Writer {
             self.families.v4.count(changes.v4, uses);
             self.families.v6.count(changes.v6, uses);
         }
-        Ok(self.end(domain, root, ready, aside, outcome))
+        Ok(self.end(domain, root, ready, shadow, outcome))
     }
 
     /// Puts other routes in the place of all, with structures that are built of them; a family without any stays as it is. New
@@ -187,10 +187,10 @@ impl Writer {
         domain: &Domain,
         root: &Root,
         ready: Dual<Ready<u32>, Ready<u128>>,
-        aside: bool,
+        shadow: bool,
         mut outcome: Outcome,
     ) -> Outcome {
-        let published = self.publish(domain, Some(root), ready, aside);
+        let published = self.publish(domain, Some(root), ready, shadow);
         outcome.rebuilt = published.replaced;
         outcome.version = if published.any { self.advance(domain) } else { domain.epoch() };
         outcome.waiting = self.waiting();
@@ -210,17 +210,17 @@ impl Writer {
         domain: &Domain,
         root: Option<&Root>,
         ready: Dual<Ready<u32>, Ready<u128>>,
-        aside: bool,
+        shadow: bool,
     ) -> Published {
         let in_place = ready.v4.is_in_place() || ready.v6.is_in_place();
         let replaced = usize::from(ready.v4.replaces()) + usize::from(ready.v6.replaces());
         let Self { families, retired, units, listener, .. } = self;
         let listener = listener.as_mut();
-        let mut publishing = Publishing { domain, aside, retired, units, listener };
+        let mut publishing = Publishing { domain, shadow, retired, units, listener };
         let replaced_bytes = publishing.family(&mut families.v4, ready.v4, Item::V4)
             + publishing.family(&mut families.v6, ready.v6, Item::V6);
         if let Some(root) = root
-            && (replaced > 0 || aside && in_place)
+            && (replaced > 0 || shadow && in_place)
         {
             let old = root.swap(self.roots());
             self.retired.retire(domain, Item::Roots(old), replaced_bytes);
@@ -239,18 +239,18 @@ impl Writer {
         waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
     }
 
-    /// Reserves space for the units that publishing retires, and for copies of the entries of families that are published aside.
-    fn reserve(&mut self, ready: &Dual<Ready<u32>, Ready<u128>>, aside: bool) -> Result<(), TableError> {
+    /// Reserves space for the units that publishing retires, and for copies of the entries of families that are published in a shadow.
+    fn reserve(&mut self, ready: &Dual<Ready<u32>, Ready<u128>>, shadow: bool) -> Result<(), TableError> {
         let units = self.families.v4.retires() + self.families.v6.retires();
         if self.units.capacity() < units {
             self.budget.reserve(&mut self.units, units)?;
         }
         self.retired.reserve(units + 1, &mut self.budget)?;
-        if aside && ready.v4.is_in_place() {
-            self.families.v4.set_aside()?;
+        if shadow && ready.v4.is_in_place() {
+            self.families.v4.make_shadow()?;
         }
-        if aside && ready.v6.is_in_place() {
-            self.families.v6.set_aside()?;
+        if shadow && ready.v6.is_in_place() {
+            self.families.v6.make_shadow()?;
         }
         Ok(())
     }
@@ -351,7 +351,7 @@ struct Way {
 /// The arguments of publishing.
 struct Publishing<'a> {
     domain: &'a Domain,
-    aside: bool,
+    shadow: bool,
     retired: &'a mut Retired<Item>,
     units: &'a mut Vec<in_place::Retired>,
     listener: Option<&'a mut Box<dyn Listener>>,
@@ -375,11 +375,11 @@ impl Publishing<'_> {
         item: fn(u32, in_place::Retired) -> Item,
     ) -> usize {
         let replaced_bytes = match &mut self.listener {
-            None => family.publish(ready, self.aside, self.units),
+            None => family.publish(ready, self.shadow, self.units),
             Some(listener) => {
                 let generation = family.generation + u32::from(ready.replaces());
                 let mut told = told(family, generation, &mut ***listener, self.units);
-                family.publish(ready, self.aside, &mut told)
+                family.publish(ready, self.shadow, &mut told)
             }
         };
         for unit in self.units.drain(..) {

@@ -274,17 +274,17 @@ impl<K: Key> Family<K> {
     }
 
     /// Returns the most units that publishing a change retires, and makes room for a copy of the entries if it is published
-    /// aside.
+    /// shadow.
     pub(super) fn reserve(
         &mut self,
         side: &mut Side<K>,
         step: &Step<K>,
-        aside: bool,
+        shadow: bool,
     ) -> Result<usize, TableError> {
         match (step, side) {
             (Step::Ready(ready), Side::Large { family, .. }) => {
-                if aside && ready.is_in_place() {
-                    family.set_aside()?;
+                if shadow && ready.is_in_place() {
+                    family.make_shadow()?;
                 }
                 Ok(family.retires())
             }
@@ -298,14 +298,14 @@ impl<K: Key> Family<K> {
         &mut self,
         side: &mut Side<K>,
         ready: Ready<K>,
-        aside: bool,
+        shadow: bool,
         vrf: u32,
         units: &mut Vec<in_place::Retired>,
         mut retire: impl FnMut(Gone, usize),
     ) -> usize {
         let Side::Large { family, number, serial } = side else { return 0 };
-        let is_new = ready.replaces() || aside && ready.is_in_place();
-        let replaced = family.publish(ready, aside, units);
+        let is_new = ready.replaces() || shadow && ready.is_in_place();
+        let replaced = family.publish(ready, shadow, units);
         for unit in units.drain(..) {
             let generation = family.generation;
             retire(Gone::Unit { vrf, serial: *serial, generation, unit }, family.bytes(unit));

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
-use crate::fib::parts::aside::Aside;
+use crate::fib::in_place::{InPlace, Publication, Refused, Retired, Stored};
 use crate::fib::parts::ranges::{self, Merge};
-use crate::fib::{Applied, BuildError, Fib};
+use crate::fib::parts::shadow::Shadow;
+use crate::fib::{BuildError, Fib};
 use crate::memory::{Budget, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
@@ -26,7 +26,7 @@ pub(super) struct Editor<K> {
     tables: Prepared,
     budget: Budget,
     /// Copies of the entries, to be published in place of the entries.
-    aside: Aside,
+    shadow: Shadow,
     /// The next entry to examine for a unit that could move.
     cursor: usize,
 }
@@ -96,7 +96,7 @@ impl<K: Ipv4Key> Editor<K> {
             filling: Filling::new(windows, step),
             tables,
             budget,
-            aside: Aside::default(),
+            shadow: Shadow::default(),
             cursor: 0,
         })
     }
@@ -108,7 +108,7 @@ impl<K: Ipv4Key> Editor<K> {
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        aside: bool,
+        shadow: bool,
     ) -> Result<(), OutOfMemory> {
         let Self { filling, tables, budget, .. } = self;
         let windows = Self::WINDOWS;
@@ -143,8 +143,8 @@ impl<K: Ipv4Key> Editor<K> {
             }
             if u32::from(within.len()) > windows.direct_bits && !filling.is_open {
                 let count = prefixes[number..].partition_point(|prefix| direct(prefix) == at);
-                // Not for changes aside, because readers of old entries would see the values that are stored in units.
-                if !aside && tables.store_values(at, &prefixes[number..number + count], after, budget)? {
+                // Not for changes in a shadow, because readers of old entries would see the values that are stored in units.
+                if !shadow && tables.store_values(at, &prefixes[number..number + count], after, budget)? {
                     skip = number + count;
                     continue;
                 }
@@ -206,39 +206,35 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn try_prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        aside: bool,
-    ) -> Result<Applied, BuildError> {
+        shadow: bool,
+    ) -> Result<(), Refused> {
         debug_assert!(self.tables.stores.is_empty(), "what was prepared is published or abandoned first");
-        let absorbed = self.tables.allotted.absorb(&mut self.budget);
-        let prepared = absorbed.and_then(|()| self.fill(prefixes, after, aside));
-        if let Err(error) = prepared {
-            self.filling.is_open = false;
-            self.tables.abandon();
-            return Err(BuildError::memory(NAME, error));
-        }
+        self.tables.allotted.absorb(&mut self.budget)?;
+        self.fill(prefixes, after, shadow)?;
         if self.tables.is_full {
-            self.tables.abandon();
-            return Ok(Applied::NeedsRebuild("more words than places can address"));
+            return Err(Refused::Rebuild("more words than places can address"));
         }
-        Ok(Applied::InPlace)
+        Ok(())
     }
 
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
-        if !self.tables.allotted.is_loose(0) {
-            return Ok(());
-        }
+    fn is_loose(&self) -> bool {
+        self.tables.allotted.is_loose(0)
+    }
+
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         let all = self.tables.direct.len();
         for _ in 0..entries.min(all) {
             let at = self.cursor;
             self.cursor = (at + 1) % all;
-            if let Err(error) = self.move_back(at) {
-                self.tables.abandon();
-                return Err(BuildError::memory(NAME, error));
-            }
+            self.move_back(at)?;
         }
         Ok(())
     }
@@ -248,7 +244,8 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
-        self.aside.keep();
+        self.shadow.keep();
+        self.filling.is_open = false;
         self.tables.abandon();
     }
 
@@ -264,7 +261,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
             let at = store.at as usize;
             // Release, because readers follow the entry to the words of its unit.
             tables.direct[at].store(store.new.0, Ordering::Release);
-            self.aside.note(at..at + 1);
+            self.shadow.note(at..at + 1);
             if listens {
                 publication.stored(Stored::part(DIRECT, &tables.direct[..], at..at + 1));
             }
@@ -272,21 +269,19 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         tables.replace(publication);
     }
 
-    fn set_aside(&mut self) -> Result<(), BuildError> {
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory> {
         let direct = &self.tables.direct;
-        self.aside
-            .make(direct, &mut self.budget, |budget| Aside::array(direct.len(), budget))
-            .map_err(|error| BuildError::memory(NAME, error))
+        self.shadow.make(direct, &mut self.budget, |budget| Shadow::array(direct.len(), budget))
     }
 
-    fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(mut direct) = self.aside.take() else { return self.publish(publication) };
-        self.aside.replaced(core::mem::take(&mut self.tables.direct));
+    fn publish_shadow(&mut self, publication: &mut dyn Publication) {
+        let Some(mut direct) = self.shadow.take() else { return self.publish(publication) };
+        self.shadow.replaced(core::mem::take(&mut self.tables.direct));
         for store in &self.tables.stores {
             let at = store.at as usize;
             // Relaxed is enough, because no reader has the copy yet.
             direct[at].store(store.new.0, Ordering::Relaxed);
-            self.aside.note(at..at + 1);
+            self.shadow.note(at..at + 1);
         }
         if publication.listens() {
             self.tables.tell_units(publication);
@@ -325,7 +320,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     fn memory(&self) -> Memory {
         let lists = self.tables.allotted.memory();
         let uniform = self.tables.uniform.capacity() * 9 + self.tables.uses.capacity() * 9;
-        let lists = lists + self.aside.memory(self.tables.direct.len());
+        let lists = lists + self.shadow.memory(self.tables.direct.len());
         self.table.memory() + lists + Memory { allocated_bytes: uniform, ..Memory::default() }
     }
 

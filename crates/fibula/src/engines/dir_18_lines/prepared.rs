@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use crate::fib::in_place::{Publication, Stored};
 use crate::fib::parts::arena::Arena;
-use crate::fib::parts::aside::Aside;
 use crate::fib::parts::overflow::{
     Area, DEEP, Level, Record, SLOTS_MAX, Windows, append_records, moved, width_mask, words_below,
 };
+use crate::fib::parts::shadow::Shadow;
 use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared};
 use crate::simd::LINE_WORDS;
 
@@ -451,7 +451,7 @@ impl Prepared {
     }
 
     /// Stores words of lines, and then entries, each by one store.
-    pub(super) fn publish(&mut self, aside: &mut Aside, publication: &mut dyn Publication) {
+    pub(super) fn publish(&mut self, shadow: &mut Shadow, publication: &mut dyn Publication) {
         let listens = publication.listens();
         if listens {
             // A listener gets new lines before the entries that lead to them, as readers do.
@@ -466,7 +466,7 @@ impl Prepared {
             if listens {
                 publication.stored(Stored::part(DIRECT, &self.direct[..], at..at + 1));
             }
-            aside.note(at..at + 1);
+            shadow.note(at..at + 1);
         }
         self.retire(publication);
     }
@@ -475,13 +475,13 @@ impl Prepared {
     pub(super) fn publish_in(
         &mut self,
         copy: Shared<u32>,
-        aside: &mut Aside,
+        shadow: &mut Shadow,
         publication: &mut dyn Publication,
     ) {
-        aside.replaced(core::mem::replace(&mut self.direct, copy));
+        shadow.replaced(core::mem::replace(&mut self.direct, copy));
         for &Store { at, new, .. } in &self.stores {
             self.direct[at as usize].store(new * self.line_bytes(), Ordering::Relaxed);
-            aside.note(at as usize..at as usize + 1);
+            shadow.note(at as usize..at as usize + 1);
         }
         if publication.listens() {
             self.tell_contents(publication);

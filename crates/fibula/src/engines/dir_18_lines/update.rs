@@ -9,14 +9,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Retired};
+use crate::fib::in_place::{InPlace, Publication, Refused, Retired};
 use crate::fib::parts::arena::{Arena, Form};
-use crate::fib::parts::aside::Aside;
 use crate::fib::parts::by_entry::{Meets, by_entry};
 use crate::fib::parts::overflow::{Filling, PADDING, WORDS_MAX, Windows, width_mask};
 use crate::fib::parts::ranges::{self, Merge};
+use crate::fib::parts::shadow::Shadow;
 use crate::fib::parts::units::Unit;
-use crate::fib::{Applied, BuildError, Fib};
+use crate::fib::{BuildError, Fib};
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
@@ -35,7 +35,7 @@ pub(super) struct Editor<K> {
     scratch: Budget,
     prepared: Prepared,
     /// Copies of the entries, to be published in place of the entries.
-    aside: Aside,
+    shadow: Shadow,
     /// The next entry to examine for lines that could move.
     cursor: usize,
 }
@@ -92,7 +92,7 @@ impl<K: Ipv4Key> Editor<K> {
             filling,
             scratch: Budget::new(limits),
             prepared,
-            aside: Aside::default(),
+            shadow: Shadow::default(),
             cursor: 0,
         })
     }
@@ -112,9 +112,9 @@ impl<K: Key> Editor<K> {
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        aside: bool,
+        shadow: bool,
     ) -> Result<(), OutOfMemory> {
-        self.prepared.stores_values = !aside;
+        self.prepared.stores_values = !shadow;
         self.prepared.made_deeper = 0;
         let direct_bits = self.prepared.windows.direct_bits as u8;
         let entry = |prefix: &Prefix<K>| prefix.addr().window(0, direct_bits) as usize;
@@ -272,40 +272,35 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn try_prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        aside: bool,
-    ) -> Result<Applied, BuildError> {
+        shadow: bool,
+    ) -> Result<(), Refused> {
         let Prepared { lines, below, budget, .. } = &mut self.prepared;
-        let absorbed = lines.units.absorb(budget).and_then(|()| below.units.absorb(budget));
-        if let Err(error) = absorbed.and_then(|()| self.fill(prefixes, after, aside)) {
-            self.abandon();
-            return Err(BuildError::memory(NAME, error));
-        }
-        if let Some(reason) = self.prepared.refused {
-            self.abandon();
-            return Ok(Applied::NeedsRebuild(reason));
-        }
-        Ok(Applied::InPlace)
+        lines.units.absorb(budget)?;
+        below.units.absorb(budget)?;
+        self.fill(prefixes, after, shadow)?;
+        self.prepared.refused.map_or(Ok(()), |reason| Err(Refused::Rebuild(reason)))
     }
 
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
-        if !self.prepared.lines.is_loose() && !self.prepared.below.is_loose() {
-            return Ok(());
-        }
+    fn is_loose(&self) -> bool {
+        self.prepared.lines.is_loose() || self.prepared.below.is_loose()
+    }
+
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         let all = self.prepared.direct.len();
-        let mut moved = Ok(());
         for _ in 0..entries.min(all) {
             let at = self.cursor;
             self.cursor = (at + 1) % all;
-            moved = moved.and_then(|()| self.prepared.move_back(at));
+            self.prepared.move_back(at)?;
         }
-        moved.and_then(|()| self.prepared.finish()).map_err(|error| {
-            self.abandon();
-            BuildError::memory(NAME, error)
-        })
+        self.prepared.finish()
     }
 
     fn retires(&self) -> usize {
@@ -313,7 +308,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
-        self.aside.keep();
+        self.shadow.keep();
         self.prepared.abandon();
     }
 
@@ -321,19 +316,17 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         for (to, used) in self.table.used.iter().zip(self.used()) {
             to.store(used, Ordering::Relaxed);
         }
-        self.prepared.publish(&mut self.aside, publication);
+        self.prepared.publish(&mut self.shadow, publication);
     }
 
-    fn set_aside(&mut self) -> Result<(), BuildError> {
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory> {
         let Prepared { direct, budget, .. } = &mut self.prepared;
-        self.aside
-            .make(direct, budget, |budget| Aside::array(direct.len(), budget))
-            .map_err(|error| BuildError::memory(NAME, error))
+        self.shadow.make(direct, budget, |budget| Shadow::array(direct.len(), budget))
     }
 
-    fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(copy) = self.aside.take() else { return self.publish(publication) };
-        self.prepared.publish_in(copy, &mut self.aside, publication);
+    fn publish_shadow(&mut self, publication: &mut dyn Publication) {
+        let Some(copy) = self.shadow.take() else { return self.publish(publication) };
+        self.prepared.publish_in(copy, &mut self.shadow, publication);
         let used = self.used().map(AtomicU32::new);
         let Prepared { width, direct, lines, maps, below, .. } = &mut self.prepared;
         self.table = Arc::new(Live {
@@ -366,7 +359,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn memory(&self) -> Memory {
-        let lists = self.prepared.memory() + self.aside.memory(self.prepared.direct.len());
+        let lists = self.prepared.memory() + self.shadow.memory(self.prepared.direct.len());
         self.table.memory() + Memory { lookup_bytes: 0, ..lists }
     }
 

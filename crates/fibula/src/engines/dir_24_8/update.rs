@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Retired};
+use crate::fib::in_place::{InPlace, Publication, Refused, Retired};
 use crate::fib::parts::by_entry::{Meets, by_entry};
-use crate::fib::{Applied, BuildError, Fib};
+use crate::fib::{BuildError, Fib};
 use crate::memory::{self, Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, Key, Prefix, Routes};
 use crate::simd::fetch_at;
@@ -30,7 +30,7 @@ pub(super) struct Editor<K> {
     filling: Filling<K>,
     prepared: Prepared,
     /// A copy of the first table, to be published in place of the first table.
-    aside: Option<Buffer<u32>>,
+    shadow: Option<Buffer<u32>>,
     /// The next segment to examine for a move.
     cursor: u32,
 }
@@ -58,7 +58,7 @@ impl<K: Ipv4Key> Editor<K> {
         let codes = Codes::new(Dir248::<K>::ID_MAX, dictionary, &mut budget).map_err(memory)?;
         let mut prepared = Prepared { written, codes, budget, runs: Vec::new(), refused: None };
         let table = Arc::new(prepared.reading());
-        Ok(Self { table, filling: Filling::new(), prepared, aside: None, cursor: 0 })
+        Ok(Self { table, filling: Filling::new(), prepared, shadow: None, cursor: 0 })
     }
 }
 
@@ -102,8 +102,8 @@ impl<K: Key> Editor<K> {
         }
     }
 
-    fn drop_aside(&mut self) {
-        if let Some(copy) = self.aside.take() {
+    fn drop_shadow(&mut self) {
+        if let Some(copy) = self.shadow.take() {
             self.prepared.budget.free(copy);
         }
     }
@@ -132,35 +132,27 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn try_prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        _aside: bool,
-    ) -> Result<Applied, BuildError> {
+        _shadow: bool,
+    ) -> Result<(), Refused> {
         debug_assert!(self.prepared.runs.is_empty(), "what was prepared is published or abandoned first");
-        if let Err(error) = self.fill(prefixes, after) {
-            self.abandon();
-            return Err(BuildError::memory(NAME, error));
-        }
-        if let Some(reason) = self.prepared.refused {
-            self.abandon();
-            return Ok(Applied::NeedsRebuild(reason));
-        }
-        Ok(Applied::InPlace)
+        self.fill(prefixes, after)?;
+        self.prepared.refused.map_or(Ok(()), |reason| Err(Refused::Rebuild(reason)))
     }
 
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
-        if !self.prepared.written.segments.is_loose() {
-            return Ok(());
-        }
-        match self.prepared.tidy(self.cursor, entries) {
-            Ok(cursor) => self.cursor = cursor,
-            Err(error) => {
-                self.abandon();
-                return Err(BuildError::memory(NAME, error));
-            }
-        }
+    fn is_loose(&self) -> bool {
+        self.prepared.written.segments.is_loose()
+    }
+
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        self.cursor = self.prepared.tidy(self.cursor, entries)?;
         Ok(())
     }
 
@@ -169,29 +161,29 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
-        self.drop_aside();
+        self.drop_shadow();
         self.prepared.abandon();
     }
 
     fn publish(&mut self, publication: &mut dyn Publication) {
-        self.drop_aside();
+        self.drop_shadow();
         self.note_used();
         self.prepared.tell_contents(publication);
         self.prepared.publish(publication, told::<K>());
         self.prepared.retire(publication);
     }
 
-    fn set_aside(&mut self) -> Result<(), BuildError> {
-        self.drop_aside();
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory> {
+        self.drop_shadow();
         let Prepared { written, budget, .. } = &mut self.prepared;
-        let mut copy = budget.buffer(written.first.len()).map_err(|error| BuildError::memory(NAME, error))?;
+        let mut copy = budget.buffer(written.first.len())?;
         copy.extend(written.first.iter().map(Cell::read));
-        self.aside = Some(copy);
+        self.shadow = Some(copy);
         Ok(())
     }
 
-    fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(copy) = self.aside.take() else { return self.publish(publication) };
+    fn publish_shadow(&mut self, publication: &mut dyn Publication) {
+        let Some(copy) = self.shadow.take() else { return self.publish(publication) };
         // The old entries and the copy are both counted. The old ones go with their last reader, so one count is released.
         self.prepared.budget.release(size_of_val(&copy[..]));
         self.prepared.tell_contents(publication);

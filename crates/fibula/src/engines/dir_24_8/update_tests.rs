@@ -189,7 +189,7 @@ fn changes_that_have_no_memory_leave_the_table_as_it_was() {
             let _ = rib.remove(prefix);
         } else {
             // There is no room for a copy of the entries.
-            assert!(editor.set_aside().is_err());
+            assert!(editor.make_shadow().is_err());
             editor.publish(&mut Vec::new());
         }
         assert_eq!(
@@ -269,8 +269,8 @@ fn a_copy_of_the_entries_is_published_at_once() {
     let mut table = Changing::new([(10 << 24, 8, 1), (0x0a01_0203, 32, 2)]);
     let before = table.editor.reading();
     assert_eq!(table.prepare(0x0a01_0204, 31, 3), Applied::InPlace);
-    table.editor.set_aside().unwrap();
-    table.editor.publish_aside(&mut table.told);
+    table.editor.make_shadow().unwrap();
+    table.editor.publish_shadow(&mut table.told);
     let Told { stored, retired } = core::mem::take(&mut table.told);
     assert_eq!((stored, retired.len()), (vec![(1, 128), (0, 1 << 23)], 1));
     assert_eq!(

@@ -208,8 +208,8 @@ fn changes_in_place_answer_like_a_fresh_build() {
         }
         let old = editor.reading();
         if round % 3 == 0 {
-            editor.set_aside().unwrap();
-            editor.publish_aside(&mut retired);
+            editor.make_shadow().unwrap();
+            editor.publish_shadow(&mut retired);
         } else {
             editor.publish(&mut retired);
         }

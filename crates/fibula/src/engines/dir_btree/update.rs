@@ -4,12 +4,12 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
-use crate::fib::parts::aside::Aside;
+use crate::fib::in_place::{self, InPlace, Publication, Retired, Stored};
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
+use crate::fib::parts::shadow::Shadow;
 use crate::fib::parts::units::{Unit, Units};
-use crate::fib::{Applied, BuildError, Fib};
+use crate::fib::{BuildError, Fib};
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv6Key, Key, Prefix, Routes};
 
@@ -41,7 +41,7 @@ pub(super) struct Editor<K> {
     /// The upper part from which on trees are examined for moves.
     cursor: u64,
     /// Copies of the tables, made when a change is prepared.
-    aside: Aside,
+    shadow: Shadow,
     huge_pages: bool,
 }
 
@@ -95,7 +95,7 @@ impl<K: Ipv6Key> Editor<K> {
             blocks,
             planted,
             cursor: 0,
-            aside: Aside::default(),
+            shadow: Shadow::default(),
             huge_pages,
         })
     }
@@ -138,7 +138,7 @@ impl<K: Key> Editor<K> {
         Prefix::of(addr, (upper - (last - first + 1).trailing_zeros()) as u8)
     }
 
-    fn fill(&mut self, after: &dyn Routes<K>, aside: bool) -> Result<(), Refused> {
+    fn fill(&mut self, after: &dyn Routes<K>, shadow: bool) -> Result<(), Refused> {
         let mut done = 0;
         for at in 0..self.spans.len() {
             self.fetch(at);
@@ -147,13 +147,13 @@ impl<K: Key> Editor<K> {
             while done <= last {
                 let path = self.ground.path(done);
                 let is_tree = path.alone.is_none();
-                // Not for changes aside, because readers of old entries would see the values that are stored in leaves.
-                if !aside && is_tree && done == first && self.in_leaf([first, last], &path, after)? {
+                // Not for changes in a shadow, because readers of old entries would see the values that are stored in leaves.
+                if !shadow && is_tree && done == first && self.in_leaf([first, last], &path, after)? {
                     done = last + 1;
                     break;
                 }
                 let copied =
-                    if aside && is_tree && done == first { self.in_copy(at, &path, after)? } else { None };
+                    if shadow && is_tree && done == first { self.in_copy(at, &path, after)? } else { None };
                 let replanted = match copied {
                     None if is_tree => self.replant(done, &path, after)?,
                     copied => copied,
@@ -266,19 +266,6 @@ impl<K: Key> Editor<K> {
         }
         Ok(())
     }
-
-    fn try_prepare(
-        &mut self,
-        prefixes: &[Prefix<K>],
-        after: &dyn Routes<K>,
-        aside: bool,
-    ) -> Result<(), Refused> {
-        self.spans(prefixes)?;
-        for units in &mut self.ground.units {
-            units.absorb(&mut self.ground.budget)?;
-        }
-        self.fill(after, aside)
-    }
 }
 
 impl<K: Ipv6Key> InPlace<K> for Editor<K> {
@@ -286,39 +273,34 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn try_prepare(
         &mut self,
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
-        aside: bool,
-    ) -> Result<Applied, BuildError> {
-        match self.try_prepare(prefixes, after, aside) {
-            Ok(()) => Ok(Applied::InPlace),
-            Err(refused) => {
-                self.abandon();
-                match refused {
-                    Refused::Memory(error) => Err(BuildError::memory(NAME, error)),
-                    Refused::Limit(..) => Ok(Applied::NeedsRebuild("more than there are places for")),
-                }
-            }
+        shadow: bool,
+    ) -> Result<(), in_place::Refused> {
+        self.spans(prefixes)?;
+        for units in &mut self.ground.units {
+            units.absorb(&mut self.ground.budget)?;
         }
+        self.fill(after, shadow).map_err(|refused| match refused {
+            Refused::Memory(error) => error.into(),
+            Refused::Limit(..) => in_place::Refused::Rebuild("more than there are places for"),
+        })
     }
 
-    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
+    fn is_loose(&self) -> bool {
         let lines = &self.ground.units[LINES];
-        if lines.free_elements() < lines.end() / 8 {
-            return Ok(());
-        }
-        for _ in 0..entries {
-            if let Err(error) = self.move_next() {
-                self.abandon();
-                return Err(BuildError::memory(NAME, error));
-            }
-        }
-        self.ground.seal().map_err(|error| {
-            self.abandon();
-            BuildError::memory(NAME, error)
-        })
+        lines.free_elements() >= lines.end() / 8
+    }
+
+    fn move_some(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        (0..entries).try_for_each(|_| self.move_next())?;
+        self.ground.seal()
     }
 
     fn retires(&self) -> usize {
@@ -326,7 +308,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
-        self.aside.keep();
+        self.shadow.keep();
         self.ground.edits.clear();
         self.ground.back_to(Mark::default());
     }
@@ -343,7 +325,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         for store in &self.ground.stores {
             let at = store.at as usize;
             tables[at].store(store.word, Ordering::Release);
-            self.aside.note(at..at + 1);
+            self.shadow.note(at..at + 1);
             if listens {
                 publication.stored(Stored::part(TABLES as u8, &tables[..], at..at + 1));
             }
@@ -351,24 +333,22 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         self.ground.done(publication);
     }
 
-    fn set_aside(&mut self) -> Result<(), BuildError> {
+    fn copy_entries(&mut self) -> Result<(), OutOfMemory> {
         self.note_made();
         let Ground { arrays, units, budget, .. } = &mut self.ground;
         let tables = &arrays[TABLES];
         let array = |_: &mut Budget| Shared::zeros(tables.len(), self.huge_pages);
-        self.aside
-            .make(&tables[..units[TABLES].end() as usize], budget, array)
-            .map_err(|error| BuildError::memory(NAME, error))
+        self.shadow.make(&tables[..units[TABLES].end() as usize], budget, array)
     }
 
-    fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(copy) = self.aside.take() else { return self.publish(publication) };
-        self.aside.replaced(core::mem::replace(&mut self.ground.arrays[TABLES], copy));
+    fn publish_shadow(&mut self, publication: &mut dyn Publication) {
+        let Some(copy) = self.shadow.take() else { return self.publish(publication) };
+        self.shadow.replaced(core::mem::replace(&mut self.ground.arrays[TABLES], copy));
         for store in &self.ground.stores {
             let at = store.at as usize;
             // Relaxed is enough, because no reader has the copy yet.
             self.ground.arrays[TABLES][at].store(store.word, Ordering::Relaxed);
-            self.aside.note(at..at + 1);
+            self.shadow.note(at..at + 1);
         }
         if publication.listens() {
             self.ground.tell_units(publication);
@@ -397,7 +377,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
 
     fn memory(&self) -> Memory {
         let lists = self.ground.units.iter().map(Units::memory);
-        let kept = self.aside.memory(self.ground.units[TABLES].end() as usize);
+        let kept = self.shadow.memory(self.ground.units[TABLES].end() as usize);
         lists.fold(self.table.memory() + self.ground.memory() + kept, |all, list| all + list)
     }
 
@@ -412,7 +392,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     }
 
     #[cfg(test)]
-    fn mirrored(&self) -> crate::fib::in_place::Mirrored<K> {
+    fn mirrored(&self) -> in_place::Mirrored<K> {
         let first_bits = 32 - self.ground.first_shift;
         Box::new(move |arrays| {
             let array = |at: usize| {
@@ -448,7 +428,7 @@ impl<K: Key> Editor<K> {
     /// Notes the words of new tables, which an earlier array lacks.
     fn note_made(&mut self) {
         for &made in self.ground.made.iter().filter(|made| usize::from(made.array) == TABLES) {
-            self.aside.note(Ground::<K>::words(made));
+            self.shadow.note(Ground::<K>::words(made));
         }
     }
 

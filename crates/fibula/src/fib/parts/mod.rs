@@ -1,7 +1,6 @@
 //! Building blocks that structures share.
 
 pub(crate) mod arena;
-pub(crate) mod aside;
 pub(crate) mod bitmap;
 pub(crate) mod by_entry;
 pub(crate) mod intervals;
@@ -9,4 +8,5 @@ pub(crate) mod lanes;
 pub(crate) mod next_hop_dictionary;
 pub(crate) mod overflow;
 pub mod ranges;
+pub(crate) mod shadow;
 pub(crate) mod units;

@@ -57,7 +57,7 @@ struct Reserved {
     lists: Option<Dual<Structures<u32>, Structures<u128>>>,
     /// A copy of the directory, if words change that readers of the old roots must not see.
     directory: Option<Shared<u64>>,
-    aside: bool,
+    shadow: bool,
 }
 
 /// Entries that are looked at with each change, for units that could move.
@@ -324,15 +324,15 @@ impl Writer {
         let needs_roots = Family::needs_roots(&sides.v4, &steps.v4, atomic)
             || Family::needs_roots(&sides.v6, &steps.v6, atomic);
         // New roots show all changes at once, so entries must be changed in a copy: stores in place would be seen before.
-        let aside = needs_roots;
-        let units = self.families.v4.reserve(&mut sides.v4, &steps.v4, aside)?
-            + self.families.v6.reserve(&mut sides.v6, &steps.v6, aside)?;
+        let shadow = needs_roots;
+        let units = self.families.v4.reserve(&mut sides.v4, &steps.v4, shadow)?
+            + self.families.v6.reserve(&mut sides.v6, &steps.v6, shadow)?;
         if self.units.capacity() < units {
             self.budget.reserve(&mut self.units, units)?;
         }
         self.retired.reserve(units + 1, &mut self.budget)?;
         if !needs_roots {
-            return Ok(Reserved { lists: None, directory: None, aside });
+            return Ok(Reserved { lists: None, directory: None, shadow });
         }
         let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
         let directory = if is_side {
@@ -341,7 +341,7 @@ impl Writer {
             None
         };
         let lists = Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? };
-        Ok(Reserved { lists: Some(lists), directory, aside })
+        Ok(Reserved { lists: Some(lists), directory, shadow })
     }
 
     /// Publishes prepared changes; space must be reserved. Returns the routes of tables that were replaced.
@@ -354,7 +354,7 @@ impl Writer {
         steps: Steps,
         reserved: Reserved,
     ) -> DualRib {
-        let Reserved { lists, directory, aside } = reserved;
+        let Reserved { lists, directory, shadow } = reserved;
         let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
         let Self { families, retired, units, .. } = self;
         let mut routes = DualRib::default();
@@ -369,7 +369,7 @@ impl Writer {
                 bytes += of_structure;
             }
             Step::Ready(ready) => {
-                bytes += families.v4.publish(&mut sides.v4, ready, aside, vrf.0, units, retire);
+                bytes += families.v4.publish(&mut sides.v4, ready, shadow, vrf.0, units, retire);
             }
         }
         let retire = |gone, bytes| retired.retire(domain, Item::V6(gone), bytes);
@@ -382,7 +382,7 @@ impl Writer {
                 bytes += of_structure;
             }
             Step::Ready(ready) => {
-                bytes += families.v6.publish(&mut sides.v6, ready, aside, vrf.0, units, retire);
+                bytes += families.v6.publish(&mut sides.v6, ready, shadow, vrf.0, units, retire);
             }
         }
         if let Some(directory) = directory {

@@ -14,7 +14,7 @@ const NOTED: usize = 1 << 12;
 
 /// A copy of the entries, and what it takes to make the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct Shadow {
     /// A copy of the entries at hand.
     ready: Option<Shared<u32>>,
     /// An earlier array of entries.
@@ -26,7 +26,7 @@ pub(crate) struct Aside {
     counted: usize,
 }
 
-impl Aside {
+impl Shadow {
     /// Makes a copy of the entries, of which the first ones are used. A new array is taken from `array`.
     ///
     /// # Errors
@@ -127,51 +127,51 @@ mod tests {
 
     #[test]
     fn a_copy_follows_what_was_stored_and_readers_keep_theirs() {
-        let (mut aside, mut budget) = (Aside::default(), Budget::default());
+        let (mut shadow, mut budget) = (Shadow::default(), Budget::default());
         let mut entries = Shared::<u32>::filled(0..10);
         let mut copies = 0;
-        let mut change = |entries: &mut Shared<u32>, aside: &mut Aside, at: usize, word: u32| {
+        let mut change = |entries: &mut Shared<u32>, shadow: &mut Shadow, at: usize, word: u32| {
             let make = |budget: &mut Budget| {
                 copies += 1;
-                Aside::array(10, budget)
+                Shadow::array(10, budget)
             };
-            aside.make(entries, &mut budget, make).unwrap();
-            let copy = aside.take().unwrap();
+            shadow.make(entries, &mut budget, make).unwrap();
+            let copy = shadow.take().unwrap();
             assert_eq!(words(&copy), words(entries));
             copy[at].store(word, Ordering::Relaxed);
-            aside.replaced(core::mem::replace(entries, copy));
-            aside.note(at..at + 1);
+            shadow.replaced(core::mem::replace(entries, copy));
+            shadow.note(at..at + 1);
             copies
         };
-        assert_eq!(change(&mut entries, &mut aside, 3, 30), 1);
-        assert_eq!(change(&mut entries, &mut aside, 4, 40), 1);
+        assert_eq!(change(&mut entries, &mut shadow, 3, 30), 1);
+        assert_eq!(change(&mut entries, &mut shadow, 4, 40), 1);
         // Stored in place meanwhile.
         entries[9].store(90, Ordering::Relaxed);
-        aside.note(9..10);
-        assert_eq!(change(&mut entries, &mut aside, 4, 41), 1);
+        shadow.note(9..10);
+        assert_eq!(change(&mut entries, &mut shadow, 4, 41), 1);
         assert_eq!(words(&entries), [0, 1, 2, 30, 41, 5, 6, 7, 8, 90]);
         // A reader stays in the entries that are replaced, and in those after them.
         let reader = entries.another();
-        assert_eq!(change(&mut entries, &mut aside, 5, 50), 1);
-        assert_eq!(change(&mut entries, &mut aside, 5, 51), 2);
+        assert_eq!(change(&mut entries, &mut shadow, 5, 50), 1);
+        assert_eq!(change(&mut entries, &mut shadow, 5, 51), 2);
         assert_eq!(words(&reader)[5], 5);
-        // More entries than `aside` notes, so the next change copies all of them.
+        // More entries than `shadow` notes, so the next change copies all of them.
         entries[0].store(7, Ordering::Relaxed);
-        aside.note(0..NOTED);
-        aside.note(0..NOTED);
-        assert_eq!(change(&mut entries, &mut aside, 1, 10), 2);
+        shadow.note(0..NOTED);
+        shadow.note(0..NOTED);
+        assert_eq!(change(&mut entries, &mut shadow, 1, 10), 2);
         assert_eq!(words(&entries), [7, 10, 2, 30, 41, 51, 6, 7, 8, 90]);
     }
 
     #[test]
     fn a_copy_that_is_not_published_is_kept() {
-        let (mut aside, mut budget) = (Aside::default(), Budget::default());
+        let (mut shadow, mut budget) = (Shadow::default(), Budget::default());
         let entries = Shared::<u32>::filled(0..4);
-        aside.make(&entries, &mut budget, |budget| Aside::array(4, budget)).unwrap();
-        aside.keep();
+        shadow.make(&entries, &mut budget, |budget| Shadow::array(4, budget)).unwrap();
+        shadow.keep();
         entries[2].store(20, Ordering::Relaxed);
-        aside.note(2..3);
-        aside.make(&entries, &mut budget, |_| panic!("another one")).unwrap();
-        assert_eq!(words(&aside.take().unwrap()), [0, 1, 20, 3]);
+        shadow.note(2..3);
+        shadow.make(&entries, &mut budget, |_| panic!("another one")).unwrap();
+        assert_eq!(words(&shadow.take().unwrap()), [0, 1, 20, 3]);
     }
 }
