@@ -79,7 +79,7 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         }
         let listens = publication.listens();
         if listens {
-            self.written.tell_chunks(publication);
+            self.written.emit_chunks(publication);
         }
         self.written.publish(publication, listens);
         self.written.replace(publication);
@@ -97,12 +97,12 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         self.budget.release(size_of_val(&copy[..]));
         let listens = publication.listens();
         if listens {
-            self.written.tell_chunks(publication);
+            self.written.emit_chunks(publication);
         }
         self.written.form.replace_direct(copy);
         self.written.publish(publication, false);
         if listens {
-            self.written.tell_direct(publication);
+            self.written.emit_direct(publication);
         }
         let used = self.written.used().map(Into::into);
         self.table = Arc::new(Live {
@@ -115,11 +115,11 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         self.trim();
     }
 
-    fn tell(&self, publication: &mut dyn Publication) {
+    fn emit(&self, publication: &mut dyn Publication) {
         let [first, second, third] = self.written.form.shape();
         let k = ("k", self.written.geometry.k.into());
         publication.structure(&[k, first, second, third]);
-        self.written.tell(publication);
+        self.written.emit(publication);
     }
 
     fn free(&mut self, retired: Retired) {

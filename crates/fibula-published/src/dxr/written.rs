@@ -225,7 +225,7 @@ impl<F: Changing> Written<F> {
     }
 
     /// Tells of the words of new chunks and codes.
-    pub(super) fn tell_chunks(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit_chunks(&self, publication: &mut dyn Publication) {
         let next_hops = self.form.next_hops();
         for code in self.codes.fresh().iter().map(|&code| code as usize) {
             publication.stored(Stored::part(NEXT_HOPS, next_hops, code..code + 1));
@@ -257,17 +257,17 @@ impl<F: Changing> Written<F> {
     }
 
     /// Tells of the direct entries.
-    pub(super) fn tell_direct(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit_direct(&self, publication: &mut dyn Publication) {
         let direct = self.form.direct_words();
         publication.stored(Stored::whole(DIRECT, direct, direct.len()));
     }
 
     /// Tells of the words in use of all arrays.
-    pub(super) fn tell(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit(&self, publication: &mut dyn Publication) {
         let [halves, next_hops] = self.used().map(|words| words as usize);
         publication.stored(Stored::whole(NEXT_HOPS, self.form.next_hops(), next_hops));
         publication.stored(Stored::whole(CHUNKS, self.form.half_words(), halves));
-        self.tell_direct(publication);
+        self.emit_direct(publication);
     }
 
     /// Retires what entries led to that were replaced.

@@ -124,13 +124,13 @@ impl<L: LeafWord> Prepared<L> {
     }
 
     /// Tells of new units.
-    pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
-        self.leaves.tell(publication);
-        self.nodes.tell(publication);
+    pub(super) fn emit_units(&self, publication: &mut dyn Publication) {
+        self.leaves.emit(publication);
+        self.nodes.emit(publication);
     }
 
     /// Tells of the direct entries.
-    pub(super) fn tell_direct(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit_direct(&self, publication: &mut dyn Publication) {
         publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
     }
 

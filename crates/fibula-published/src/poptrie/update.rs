@@ -193,7 +193,7 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         let listens = publication.listens();
         let prepared = &mut self.prepared;
         if listens {
-            prepared.tell_units(publication);
+            prepared.emit_units(publication);
         }
         prepared.publish(publication, listens);
         prepared.retire(publication);
@@ -218,18 +218,18 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         }
         prepared.direct = Shared::from(copy);
         if publication.listens() {
-            prepared.tell_units(publication);
-            prepared.tell_direct(publication);
+            prepared.emit_units(publication);
+            prepared.emit_direct(publication);
         }
         self.table = Arc::new(prepared.reading());
         prepared.retire(publication);
     }
 
-    fn tell(&self, publication: &mut dyn Publication) {
+    fn emit(&self, publication: &mut dyn Publication) {
         publication.structure(&[]);
-        self.prepared.leaves.tell_all(publication);
-        self.prepared.nodes.tell_all(publication);
-        self.prepared.tell_direct(publication);
+        self.prepared.leaves.emit_all(publication);
+        self.prepared.nodes.emit_all(publication);
+        self.prepared.emit_direct(publication);
     }
 
     fn free(&mut self, retired: Retired) {

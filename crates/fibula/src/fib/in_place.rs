@@ -20,20 +20,20 @@ pub struct Retired {
     pub unit: Unit,
 }
 
-/// What is told of a change as it is published.
+/// The receiver of a change as it is published.
 pub trait Publication {
-    /// No new lookup reaches this unit.
+    /// Receives a unit that no new lookup reaches.
     fn retire(&mut self, retired: Retired);
 
-    /// Whether this is told of words that are stored, which takes time.
+    /// Returns whether stored words are to be emitted, which takes time.
     fn listens(&self) -> bool {
         false
     }
 
-    /// An engine tells of its arrays, which these numbers shape.
+    /// Receives the numbers that shape the arrays of an engine.
     fn structure(&mut self, _shape: &[(&'static str, u32)]) {}
 
-    /// Words have been stored: those of new units before any entry, then each entry.
+    /// Receives words that have been stored: those of new units before any entry, then each entry.
     fn stored(&mut self, _stored: Stored<'_>) {}
 }
 
@@ -53,13 +53,13 @@ pub struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// Returns what is told of words that were stored in an array.
+    /// Describes words that were stored in an array.
     pub fn part(array: u8, all: impl Into<Words<'a>>, range: Range<usize>) -> Self {
         let all = all.into();
         Self { array, first: range.start, room: all.len(), words: all.part(range), is_whole: false }
     }
 
-    /// Returns what is told of a whole array, of which so many words are in use.
+    /// Describes a whole array; its first `used` words are in use.
     pub fn whole(array: u8, all: impl Into<Words<'a>>, used: usize) -> Self {
         Self { is_whole: true, ..Self::part(array, all, 0..used) }
     }
@@ -172,8 +172,8 @@ pub trait InPlace<K: Key>: Send + Sync {
     /// [`reading`](Self::reading) returns from then on. Readers of the old entries still reach what is retired.
     fn publish_shadow(&mut self, publication: &mut dyn Publication);
 
-    /// Tells of the words in use of all arrays: what entries lead to, then the entries.
-    fn tell(&self, publication: &mut dyn Publication);
+    /// Emits the words in use of all arrays: those that entries lead to, then the entries.
+    fn emit(&self, publication: &mut dyn Publication);
 
     /// Takes a unit back that was retired.
     fn free(&mut self, retired: Retired);

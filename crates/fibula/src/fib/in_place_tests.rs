@@ -64,7 +64,7 @@ impl Mirror {
     /// Asserts that it has the words in use of an engine.
     pub fn assert_equals<K: Key>(&self, editor: &dyn InPlace<K>) {
         let mut now = Self::default();
-        editor.tell(&mut now);
+        editor.emit(&mut now);
         now.published();
         let mut is_free: Vec<_> = now.arrays.iter().map(|words| vec![false; words.len()]).collect();
         for (array, words) in editor.free_words() {
@@ -162,7 +162,7 @@ impl<K: Key> Stopped<K> {
     fn new(build: BuildInPlace<K>, rib: Rib<K>) -> Self {
         let editor = build(&rib, Limits::default()).unwrap();
         let mut mirror = Mirror::default();
-        editor.tell(&mut mirror);
+        editor.emit(&mut mirror);
         mirror.published();
         Self { build, rib, editor, retired: VecDeque::new(), stops: 0, mirror }
     }

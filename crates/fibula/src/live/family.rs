@@ -393,7 +393,7 @@ impl<K: Key> FamilyWriter<K> {
                 self.generation += 1;
                 self.waiting = replacement.missed;
                 if publication.listens() {
-                    self.tell(publication);
+                    self.emit(publication);
                 }
                 bytes
             }
@@ -402,9 +402,9 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Tells of the structure and of all of its arrays, if it has any that change.
-    pub(super) fn tell(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit(&self, publication: &mut dyn Publication) {
         match &self.serving {
-            Serving::InPlace(editor) => editor.tell(publication),
+            Serving::InPlace(editor) => editor.emit(publication),
             Serving::Rebuilt(_) => publication.structure(&[]),
         }
     }

@@ -94,7 +94,7 @@ pub struct Stored<'a> {
 }
 
 /// Passes on the stores of one family, and takes the units that it retires.
-pub(super) struct Told<'a> {
+pub(super) struct Notifier<'a> {
     pub(super) units: &'a mut Vec<in_place::Retired>,
     pub(super) listener: &'a mut dyn Listener,
     pub(super) family: Family,
@@ -102,7 +102,7 @@ pub(super) struct Told<'a> {
     pub(super) engine: &'static str,
 }
 
-impl Publication for Told<'_> {
+impl Publication for Notifier<'_> {
     fn retire(&mut self, retired: in_place::Retired) {
         self.units.push(retired);
     }

@@ -9,7 +9,7 @@ use crate::net::{Change, Dual, Key, Route};
 
 use super::epoch::{Domain, Retired};
 use super::family::{FamilyWriter, Ready, When};
-use super::listener::{Listener, Told};
+use super::listener::{Listener, Notifier};
 use super::options::{Options, Outcome, TableError};
 use super::root::{OldRoot, Root, Roots};
 use super::uses::Uses;
@@ -67,8 +67,8 @@ impl Writer {
         let before = core::mem::replace(&mut self.listener, listener);
         if let Some(listener) = &mut self.listener {
             let Dual { v4, v6 } = &self.families;
-            v4.tell(&mut told(v4, v4.generation, &mut **listener, &mut self.units));
-            v6.tell(&mut told(v6, v6.generation, &mut **listener, &mut self.units));
+            v4.emit(&mut notifier(v4, v4.generation, &mut **listener, &mut self.units));
+            v6.emit(&mut notifier(v6, v6.generation, &mut **listener, &mut self.units));
             listener.published(domain.epoch());
         }
         before
@@ -378,8 +378,8 @@ impl Publishing<'_> {
             None => family.publish(ready, self.shadow, self.units),
             Some(listener) => {
                 let generation = family.generation + u32::from(ready.replaces());
-                let mut told = told(family, generation, &mut ***listener, self.units);
-                family.publish(ready, self.shadow, &mut told)
+                let mut notifier = notifier(family, generation, &mut ***listener, self.units);
+                family.publish(ready, self.shadow, &mut notifier)
             }
         };
         for unit in self.units.drain(..) {
@@ -391,13 +391,13 @@ impl Publishing<'_> {
 }
 
 /// Returns the receiver that passes the stores of a family on to a listener.
-fn told<'a, K: Key>(
+fn notifier<'a, K: Key>(
     family: &FamilyWriter<K>,
     generation: u32,
     listener: &'a mut dyn Listener,
     units: &'a mut Vec<in_place::Retired>,
-) -> Told<'a> {
-    Told { units, listener, family: K::FAMILY, generation, engine: family.engine() }
+) -> Notifier<'a> {
+    Notifier { units, listener, family: K::FAMILY, generation, engine: family.engine() }
 }
 
 fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {

@@ -78,7 +78,9 @@ impl<K: Key, V> CompiledCovers<K, V> {
             let longest = &mut longest[..block.len()];
             self.fib.lookup_batch(block, longest);
             for (at, (&key, &found)) in block.iter().zip(&*longest).enumerate() {
-                self.tell(found, Prefix::host(key), |prefix, value| each(number * BLOCK + at, prefix, value));
+                self.report(found, Prefix::host(key), |prefix, value| {
+                    each(number * BLOCK + at, prefix, value)
+                });
             }
         }
     }
@@ -97,14 +99,14 @@ impl<K: Key, V> CompiledCovers<K, V> {
             }
             self.fib.lookup_batch(keys, longest);
             for (at, (&prefix, &found)) in block.iter().zip(&*longest).enumerate() {
-                self.tell(found, prefix, |prefix, value| each(number * BLOCK + at, prefix, value));
+                self.report(found, prefix, |prefix, value| each(number * BLOCK + at, prefix, value));
             }
         }
     }
 
     /// Calls `each` for the prefixes around `prefix`, shortest first, from the longest match of its first address.
     #[inline]
-    fn tell<'a>(
+    fn report<'a>(
         &'a self,
         longest: Option<NextHop>,
         prefix: Prefix<K>,

@@ -60,8 +60,8 @@ impl Filling {
                 self.rests[rest as usize..(rest + stop - at) as usize].fill(word);
                 self.done = stop;
                 if stop.is_multiple_of(rests) {
-                    let told = self.writer.tell(&self.rests[..rests as usize], budget)?;
-                    self.unit.deepen(slot as usize..slot as usize + 1, told);
+                    let deeper = self.writer.deeper(&self.rests[..rests as usize], budget)?;
+                    self.unit.deepen(slot as usize..slot as usize + 1, deeper);
                     self.close_if_full(sink, budget)?;
                 }
                 continue;
@@ -79,8 +79,8 @@ impl Filling {
             if word == WIDEST {
                 // Rare: one list serves all of the slots.
                 self.rests.fill(WIDEST);
-                let told = self.writer.tell(&self.rests[..rests as usize], budget)?;
-                self.unit.deepen(filled, told);
+                let deeper = self.writer.deeper(&self.rests[..rests as usize], budget)?;
+                self.unit.deepen(filled, deeper);
             } else {
                 self.unit.words[filled].fill(word);
             }

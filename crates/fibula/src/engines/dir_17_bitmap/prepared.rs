@@ -206,7 +206,7 @@ impl Prepared {
     }
 
     /// Notifies the publication of the words of new units.
-    pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit_units(&self, publication: &mut dyn Publication) {
         for store in &self.stores {
             let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
             let words = self.words(units::Unit { size, ..store.unit });

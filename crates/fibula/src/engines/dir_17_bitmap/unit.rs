@@ -15,12 +15,12 @@ pub(super) const WIDEST: u32 = u32::MAX;
 pub(super) struct Unit {
     pub(super) words: [u32; SLOTS_MAX],
     /// The records of the slots whose word is [`WIDEST`].
-    records: [Told; SLOTS_MAX],
+    records: [Deeper; SLOTS_MAX],
 }
 
 /// The content of a deeper slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Deeper {
     Record(Record),
     /// A list that begins at this word of the unit.
     List(usize, List),
@@ -28,13 +28,13 @@ pub(super) enum Told {
 
 impl Unit {
     pub(super) fn new() -> Self {
-        Self { words: [0; SLOTS_MAX], records: [Told::Record(Record(0)); SLOTS_MAX] }
+        Self { words: [0; SLOTS_MAX], records: [Deeper::Record(Record(0)); SLOTS_MAX] }
     }
 
     /// Makes slots deeper.
-    pub(super) fn deepen(&mut self, slots: Range<usize>, told: Told) {
+    pub(super) fn deepen(&mut self, slots: Range<usize>, deeper: Deeper) {
         self.words[slots.clone()].fill(WIDEST);
-        self.records[slots].fill(told);
+        self.records[slots].fill(deeper);
     }
 
     /// Returns the next hop of all addresses, if it is the same and slots can hold it.
@@ -113,14 +113,14 @@ impl Writer {
     }
 
     /// Returns the content of a slot with these next hops. A list is written at once, before the rest of its unit.
-    pub(super) fn tell(&mut self, rests: &[u32], budget: &mut Budget) -> Result<Told, OutOfMemory> {
+    pub(super) fn deeper(&mut self, rests: &[u32], budget: &mut Budget) -> Result<Deeper, OutOfMemory> {
         if let Some(record) = Record::narrow(rests) {
-            return Ok(Told::Record(record));
+            return Ok(Deeper::Record(record));
         }
         let begin = self.words.len();
         budget.reserve(&mut self.words, self.windows.list_words())?;
         let list = push_list(rests, |word| self.words.push(word));
-        Ok(Told::List(begin, list))
+        Ok(Deeper::List(begin, list))
     }
 
     /// Takes the unit of an entry apart. The contents of slots for which `keeps` returns true are taken over.
@@ -180,13 +180,13 @@ impl Writer {
         place: usize,
         record: Record,
         budget: &mut Budget,
-    ) -> Result<Told, OutOfMemory> {
-        let Some(list) = record.as_list() else { return Ok(Told::Record(record)) };
+    ) -> Result<Deeper, OutOfMemory> {
+        let Some(list) = record.as_list() else { return Ok(Deeper::Record(record)) };
         let (from, begin) = (place - list.distance, self.words.len());
         budget.reserve(&mut self.words, self.windows.list_words())?;
         let count = list_words(self.windows, list, |at| view.word_at(from + at));
         self.words.extend((from..from + count).map(|at| view.word_at(at)));
-        Ok(Told::List(begin, list))
+        Ok(Deeper::List(begin, list))
     }
 
     /// Writes a unit after its lists.
@@ -215,8 +215,8 @@ impl Writer {
             for slot in (0..2 * half).rev().filter(|&slot| all[slot] == WIDEST) {
                 maps[slot / half] |= 1 << (slot % half);
                 self.words.push(match unit.records[slot] {
-                    Told::Record(record) => record.0,
-                    Told::List(begin, list) => Record::list(List { distance: before - begin, ..list }).0,
+                    Deeper::Record(record) => record.0,
+                    Deeper::List(begin, list) => Record::list(List { distance: before - begin, ..list }).0,
                 });
             }
             self.words.extend([maps[1], maps[0]]);

@@ -254,7 +254,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.end.store((tables.allotted.end() as usize) << tables.step, Ordering::Relaxed);
         let listens = publication.listens();
         if listens {
-            tables.tell_units(publication);
+            tables.emit_units(publication);
         }
         tables.store_edits(publication);
         for store in &tables.stores {
@@ -284,7 +284,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
             self.shadow.note(at..at + 1);
         }
         if publication.listens() {
-            self.tables.tell_units(publication);
+            self.tables.emit_units(publication);
             publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
         }
         self.tables.store_edits(publication);
@@ -301,7 +301,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.tables.replace(publication);
     }
 
-    fn tell(&self, publication: &mut dyn Publication) {
+    fn emit(&self, publication: &mut dyn Publication) {
         let Prepared { direct, units, allotted, step, .. } = &self.tables;
         let [direct_bits, slot_bits, rest_bits] = Dir17Bitmap::<K>::WINDOWS.numbers();
         publication.structure(&[("step", *step), direct_bits, slot_bits, rest_bits]);

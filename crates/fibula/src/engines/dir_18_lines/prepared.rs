@@ -426,12 +426,12 @@ impl Prepared {
     }
 
     /// Notifies the publication of new lines and of the words below them.
-    pub(super) fn tell_contents(&self, publication: &mut dyn Publication) {
-        self.below.tell(publication);
+    pub(super) fn emit_contents(&self, publication: &mut dyn Publication) {
+        self.below.emit(publication);
         for line in self.lines.made() {
             publication.stored(Stored::part(MAPS, &self.maps[..], line..line + 1));
         }
-        self.lines.tell(publication);
+        self.lines.emit(publication);
     }
 
     /// Stores values in lines in place, and places of maps.
@@ -455,7 +455,7 @@ impl Prepared {
         let listens = publication.listens();
         if listens {
             // A listener gets new lines before the entries that lead to them, as readers do.
-            self.tell_contents(publication);
+            self.emit_contents(publication);
         }
         self.store_edits(publication);
         let line_bytes = self.line_bytes();
@@ -484,7 +484,7 @@ impl Prepared {
             shadow.note(at as usize..at as usize + 1);
         }
         if publication.listens() {
-            self.tell_contents(publication);
+            self.emit_contents(publication);
             publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
         }
         self.store_edits(publication);
@@ -492,11 +492,11 @@ impl Prepared {
     }
 
     /// Notifies the publication of all arrays.
-    pub(super) fn tell_all(&self, publication: &mut dyn Publication) {
-        self.below.tell_all(publication);
+    pub(super) fn emit_all(&self, publication: &mut dyn Publication) {
+        self.below.emit_all(publication);
         let lines = self.lines.units.end() as usize;
         publication.stored(Stored::whole(MAPS, &self.maps[..], lines));
-        self.lines.tell_all(publication);
+        self.lines.emit_all(publication);
         publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
     }
 

@@ -340,11 +340,11 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         });
     }
 
-    fn tell(&self, publication: &mut dyn Publication) {
+    fn emit(&self, publication: &mut dyn Publication) {
         let Prepared { width, windows, .. } = &self.prepared;
         let [direct_bits, slot_bits, rest_bits] = windows.numbers();
         publication.structure(&[("width", *width), direct_bits, slot_bits, rest_bits]);
-        self.prepared.tell_all(publication);
+        self.prepared.emit_all(publication);
     }
 
     fn free(&mut self, retired: Retired) {

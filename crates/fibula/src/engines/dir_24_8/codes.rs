@@ -97,7 +97,7 @@ impl Codes {
     }
 
     /// Notifies the publication of all codes.
-    pub(super) fn tell(&self, array: u8, publication: &mut dyn Publication) {
+    pub(super) fn emit(&self, array: u8, publication: &mut dyn Publication) {
         if let Some(Dictionary { next_hops, published, .. }) = &self.dictionary {
             publication.stored(Stored::whole(array, &next_hops[..], *published));
         }

@@ -52,20 +52,20 @@ impl Prepared {
     }
 
     /// Notifies the publication of new segments and codes.
-    pub(super) fn tell_contents(&mut self, publication: &mut dyn Publication) {
+    pub(super) fn emit_contents(&mut self, publication: &mut dyn Publication) {
         self.codes.publish(NEXT_HOPS, publication);
         if publication.listens() {
-            self.written.segments.tell(publication);
+            self.written.segments.emit(publication);
         }
     }
 
-    /// Publishes the entries, word by word. If the publication listens, notifies it of `told` words at a time.
-    pub(super) fn publish(&self, publication: &mut dyn Publication, told: usize) {
+    /// Publishes the entries, word by word. If the publication listens, notifies it of `emitted` words at a time.
+    pub(super) fn publish(&self, publication: &mut dyn Publication, emitted: usize) {
         let (first, listens) = (&self.written.first[..], publication.listens());
         for run in &self.runs {
             let Range { mut start, end } = run.words();
             while start < end {
-                let words = start..end.min(start + told);
+                let words = start..end.min(start + emitted);
                 run.store(first, words.clone());
                 start = words.end;
                 if listens {
@@ -84,14 +84,14 @@ impl Prepared {
     }
 
     /// Notifies the publication of all arrays.
-    pub(super) fn tell_all(&self, publication: &mut dyn Publication) {
-        self.codes.tell(NEXT_HOPS, publication);
-        self.written.segments.tell_all(publication);
-        self.tell_first(publication);
+    pub(super) fn emit_all(&self, publication: &mut dyn Publication) {
+        self.codes.emit(NEXT_HOPS, publication);
+        self.written.segments.emit_all(publication);
+        self.emit_first(publication);
     }
 
     /// Notifies the publication of the first table.
-    pub(super) fn tell_first(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit_first(&self, publication: &mut dyn Publication) {
         let first = &self.written.first;
         publication.stored(Stored::whole(FIRST, &first[..], first.len()));
     }

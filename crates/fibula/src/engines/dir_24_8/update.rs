@@ -39,7 +39,7 @@ pub(super) struct Editor<K> {
 const AHEAD: usize = 128;
 
 /// The number of words of the first table in one notification of a listener. For the narrow keys of tests it is one word.
-const fn told<K: Key>() -> usize {
+const fn emitted<K: Key>() -> usize {
     if K::BITS == 32 { 1 << 12 } else { 1 }
 }
 
@@ -168,8 +168,8 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     fn publish(&mut self, publication: &mut dyn Publication) {
         self.drop_shadow();
         self.note_used();
-        self.prepared.tell_contents(publication);
-        self.prepared.publish(publication, told::<K>());
+        self.prepared.emit_contents(publication);
+        self.prepared.publish(publication, emitted::<K>());
         self.prepared.retire(publication);
     }
 
@@ -186,20 +186,20 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         let Some(copy) = self.shadow.take() else { return self.publish(publication) };
         // The old entries and the copy are both counted. The old ones go with their last reader, so one count is released.
         self.prepared.budget.release(size_of_val(&copy[..]));
-        self.prepared.tell_contents(publication);
+        self.prepared.emit_contents(publication);
         self.prepared.publish_in(Shared::from(copy));
         if publication.listens() {
-            self.prepared.tell_first(publication);
+            self.prepared.emit_first(publication);
         }
         self.table = Arc::new(self.prepared.reading());
         self.prepared.retire(publication);
     }
 
-    fn tell(&self, publication: &mut dyn Publication) {
+    fn emit(&self, publication: &mut dyn Publication) {
         let [direct_bits, rest_bits] = Dir248::<K>::NUMBERS;
         let dictionary = self.prepared.codes.are_numbered().into();
         publication.structure(&[("dictionary", dictionary), direct_bits, rest_bits]);
-        self.prepared.tell_all(publication);
+        self.prepared.emit_all(publication);
     }
 
     fn free(&mut self, retired: Retired) {

@@ -27,17 +27,17 @@ fn hop(id: u32) -> NextHop {
 struct Changing {
     rib: Rib<u32>,
     editor: Editor<u32>,
-    told: Told,
+    emitted: Emitted,
 }
 
 /// Arrays and words that were stored, and units that were retired.
 #[derive(Default)]
-struct Told {
+struct Emitted {
     stored: Vec<(u8, usize)>,
     retired: Vec<Retired>,
 }
 
-impl Publication for Told {
+impl Publication for Emitted {
     fn retire(&mut self, retired: Retired) {
         self.retired.push(retired);
     }
@@ -59,7 +59,7 @@ impl Changing {
         }
         let editor = Editor::build(&rib, Limits::default()).unwrap();
         editor.check(&[]).unwrap();
-        Self { rib, editor, told: Told::default() }
+        Self { rib, editor, emitted: Emitted::default() }
     }
 
     /// Prepares a route, or its removal if the id is 0.
@@ -75,8 +75,8 @@ impl Changing {
     /// Changes a route in place. Returns the stored words, and the number of retired segments.
     fn change(&mut self, addr: u32, len: u8, id: u32) -> (Vec<(u8, usize)>, usize) {
         assert_eq!(self.prepare(addr, len, id), Applied::InPlace);
-        self.editor.publish(&mut self.told);
-        let Told { stored, retired } = core::mem::take(&mut self.told);
+        self.editor.publish(&mut self.emitted);
+        let Emitted { stored, retired } = core::mem::take(&mut self.emitted);
         retired.iter().for_each(|&unit| self.editor.free(unit));
         (stored, retired.len())
     }
@@ -222,8 +222,8 @@ fn changes_leave_the_segments_about_as_many_as_a_fresh_build_makes() {
             }
         }
         table.editor.tidy(TIDY).unwrap();
-        table.editor.publish(&mut table.told);
-        core::mem::take(&mut table.told).retired.into_iter().for_each(|unit| table.editor.free(unit));
+        table.editor.publish(&mut table.emitted);
+        core::mem::take(&mut table.emitted).retired.into_iter().for_each(|unit| table.editor.free(unit));
         if round % 8_000 == 7_999 && round != 31_999 {
             table.editor.check(&[]).unwrap();
             let fresh = Dir248::build(&table.rib, Limits::default()).unwrap().memory().lookup_bytes;
@@ -270,8 +270,8 @@ fn a_copy_of_the_entries_is_published_at_once() {
     let before = table.editor.reading();
     assert_eq!(table.prepare(0x0a01_0204, 31, 3), Applied::InPlace);
     table.editor.make_shadow().unwrap();
-    table.editor.publish_shadow(&mut table.told);
-    let Told { stored, retired } = core::mem::take(&mut table.told);
+    table.editor.publish_shadow(&mut table.emitted);
+    let Emitted { stored, retired } = core::mem::take(&mut table.emitted);
     assert_eq!((stored, retired.len()), (vec![(1, 128), (0, 1 << 23)], 1));
     assert_eq!(
         [before.lookup_key(0x0a01_0204), before.lookup_key(0x0a01_0203)],

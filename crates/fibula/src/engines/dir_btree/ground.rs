@@ -276,7 +276,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Notifies the publication of the words of an array up to the last unit.
-    pub(super) fn tell(&self, array: usize, publication: &mut dyn Publication) {
+    pub(super) fn emit(&self, array: usize, publication: &mut dyn Publication) {
         let used = self.units[array].end() as usize * WORDS[array];
         publication.stored(Stored::whole(array as u8, &self.arrays[array][..], used));
     }

@@ -176,7 +176,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Notifies the publication of the units that a change has written.
-    pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
+    pub(super) fn emit_units(&self, publication: &mut dyn Publication) {
         for &made in &self.made {
             let all = &self.arrays[usize::from(made.array)][..];
             publication.stored(Stored::part(made.array, all, Self::words(made)));

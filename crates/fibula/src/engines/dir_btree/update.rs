@@ -318,7 +318,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         self.note_made();
         let listens = publication.listens();
         if listens {
-            self.ground.tell_units(publication);
+            self.ground.emit_units(publication);
         }
         self.ground.store_edits(publication);
         let tables = &self.ground.arrays[TABLES];
@@ -351,19 +351,19 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
             self.shadow.note(at..at + 1);
         }
         if publication.listens() {
-            self.ground.tell_units(publication);
-            self.ground.tell(TABLES, publication);
+            self.ground.emit_units(publication);
+            self.ground.emit(TABLES, publication);
         }
         self.ground.store_edits(publication);
         self.table = Arc::new(self.ground.reading());
         self.ground.done(publication);
     }
 
-    fn tell(&self, publication: &mut dyn Publication) {
+    fn emit(&self, publication: &mut dyn Publication) {
         let [upper_bits, key_bits] = numbers::<K>();
         publication.structure(&[("first-bits", 32 - self.ground.first_shift), upper_bits, key_bits]);
         for array in [OBJECTS, LINES, TABLES] {
-            self.ground.tell(array, publication);
+            self.ground.emit(array, publication);
         }
     }
 

@@ -194,7 +194,7 @@ impl<T: Word> Arena<T> {
     }
 
     /// Tells of the units that were taken, which is before any word leads to them.
-    pub fn tell(&self, publication: &mut dyn Publication) {
+    pub fn emit(&self, publication: &mut dyn Publication) {
         for &unit in &self.made {
             publication.stored(self.stored(self.words_of(unit)));
         }
@@ -206,7 +206,7 @@ impl<T: Word> Arena<T> {
     }
 
     /// Tells of all words in use.
-    pub fn tell_all(&self, publication: &mut dyn Publication) {
+    pub fn emit_all(&self, publication: &mut dyn Publication) {
         let end = self.units.end() as usize * self.width;
         publication.stored(Stored::whole(self.number, T::words(&self.words), end));
     }
