@@ -1,6 +1,7 @@
 //! Chores of this workspace, which need no library of it: `cargo xtask NAME`.
 
 mod build_cost;
+mod circles;
 mod instructions;
 mod mutants;
 mod picture;
@@ -18,8 +19,8 @@ cargo xtask build-cost [--check | --record]
                                       what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
                                       --check compares what needs no clock with records/build-cost.json, --record writes it anew
 cargo xtask picture [--check]         docs/crates.svg and the table of crates in ARCHITECTURE.md, from cargo metadata; --check compares
-cargo xtask words [--check]           type names with several meanings within a crate, and how comments are written, into
-                                      records/words.json; --check refuses what got worse
+cargo xtask words [--check]           type names with several meanings within a crate, circles of imports, and how comments are
+                                      written, into records/words.json; --check refuses what got worse
 cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--fresh] [--check]
                                       mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
                                       (200, 1), --all takes every mutant, and every folder where none is named; --fresh forgets

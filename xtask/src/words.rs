@@ -1,5 +1,5 @@
-//! Words of the sources: type names that mean several things within a crate, and how comments are written. Both are compared with
-//! the committed counts, which may only get better.
+//! Words of the sources: type names that mean several things within a crate, circles of imports, and how comments are written. All
+//! are compared with the committed lists and counts, which may only get better.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::circles;
 use crate::programs::root;
 use crate::{End, Outcome};
 
@@ -40,6 +41,8 @@ const SLACK: f64 = 1.0;
 struct Record {
     /// By crate, the type names that are defined in several folders of it, with these folders.
     names: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
+    /// By crate, files that import each other in a circle.
+    circles: BTreeMap<String, BTreeSet<Vec<String>>>,
     prose: BTreeMap<String, Prose>,
 }
 
@@ -75,6 +78,8 @@ pub(crate) fn record() -> Outcome<End> {
         );
     }
     let names: usize = record.names.values().map(BTreeMap::len).sum();
+    let circles: usize = record.circles.values().flatten().map(Vec::len).sum();
+    println!("{circles} files that import each other in a circle");
     println!("{names} type names that are defined in several folders of a crate");
     fs::write(file(), serde_json::to_string_pretty(&record)? + "\n")?;
     Ok(End::Good)
@@ -98,6 +103,22 @@ pub(crate) fn check() -> Outcome<End> {
             names.keys().filter(|&word| !now.names.get(name).is_some_and(|names| names.contains_key(word)))
         {
             worse.push(format!("{name}: {word} is listed and means one thing now: take it off the list"));
+        }
+    }
+    for (name, circles) in &now.circles {
+        let of = |circles: &BTreeSet<Vec<String>>| -> BTreeSet<String> {
+            circles.iter().flatten().cloned().collect()
+        };
+        let listed = before.circles.get(name).map(of).unwrap_or_default();
+        let new: Vec<String> = of(circles).difference(&listed).cloned().collect();
+        if !new.is_empty() {
+            worse.push(format!("{name}: these files import each other in a circle: {}", new.join(", ")));
+        }
+    }
+    for (name, circles) in &before.circles {
+        let gone = circles.difference(now.circles.get(name).unwrap_or(&BTreeSet::new())).count();
+        if gone > 0 {
+            worse.push(format!("{name}: circles of imports have gone: take them off the list"));
         }
     }
     for (folder, now) in &now.prose {
@@ -126,15 +147,20 @@ pub(crate) fn check() -> Outcome<End> {
 }
 
 fn count() -> Outcome<Record> {
-    let mut names = BTreeMap::new();
+    let (mut names, mut circles) = (BTreeMap::new(), BTreeMap::new());
     for folder in fs::read_dir(root().join("crates"))? {
         let folder = folder?.path().join("src");
         if folder.is_dir() {
             let name =
                 folder.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-            let several = several(&sources(&folder)?, &folder)?;
+            let sources = sources(&folder)?;
+            let several = several(&sources, &folder)?;
             if !several.is_empty() {
-                names.insert(name, several);
+                names.insert(name.clone(), several);
+            }
+            let found = circles::circles(&sources, &folder)?;
+            if !found.is_empty() {
+                circles.insert(name, found);
             }
         }
     }
@@ -142,7 +168,7 @@ fn count() -> Outcome<Record> {
     for folder in FOLDERS {
         prose.insert(folder.to_owned(), written(&sources(&root().join(folder))?)?);
     }
-    Ok(Record { names, prose })
+    Ok(Record { names, circles, prose })
 }
 
 /// Returns the sources below a folder in order, without tests.

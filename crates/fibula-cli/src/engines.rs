@@ -17,7 +17,8 @@ use crate::text::bold;
 /// List the engines, and when to take which
 ///
 /// A line for each: when to take it, and the address families it supports. --json and --csv also have its instruction sets,
-/// whether it is updated in place or rebuilt when the table changes, and the paper it comes from.
+/// how it follows changes, and the paper it comes from: an engine is updated in place while other threads look up, or
+/// exclusively (a live table rebuilds it at every call), or rebuilt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

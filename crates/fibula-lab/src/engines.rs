@@ -55,8 +55,8 @@ pub fn document(records: &[(&Paper, Record)], command: &str) -> String {
 const INTRODUCTION: &str = "\
 # Engines
 
-Every engine of the registry. *In place* means that it follows changes of the table without being
-built anew. Oracles judge the others: they are written to be evidently right, not to be fast. *Published*
+Every engine of the registry. *In place* means that it changes while other threads look up. *Exclusive* means that it changes
+in place only while nobody looks up: a live table builds it again at every call, as it does those of *rebuild*. Oracles judge the others: they are written to be evidently right, not to be fast. *Published*
 ones are kept close to how they were published; they are what the others are measured against.
 *Described* ones are built after another paper's description, because their own paper was not read.
 

@@ -121,7 +121,7 @@ fn entry<K: Key>(engine: &Engine<K>, family: &'static str) -> Entry {
         paper: engine.paper,
         families: vec![family],
         isas: engine.isas.iter().map(|isa| isa.name()).collect(),
-        update: engine.update.name(),
+        update: engine.update_name(),
         role: engine.role.name(),
         use_when: engine.use_when,
     }

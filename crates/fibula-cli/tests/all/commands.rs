@@ -56,7 +56,7 @@ fn engines_as_json_have_the_documented_fields() {
         assert!(!strings("families").is_empty());
         assert!(strings("families").iter().all(|family| ["ipv4", "ipv6"].contains(family)));
         assert!(strings("isas").contains(&"scalar"));
-        assert!(["in-place", "rebuild"].contains(&entry["update"].as_str().unwrap()));
+        assert!(["in-place", "exclusive", "rebuild"].contains(&entry["update"].as_str().unwrap()));
         assert!(["oracle", "published", "described", "own"].contains(&entry["role"].as_str().unwrap()));
     }
     let mut names: Vec<_> = list.iter().map(|entry| entry["name"].as_str().unwrap()).collect();

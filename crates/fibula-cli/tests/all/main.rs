@@ -11,7 +11,6 @@ mod guide;
 mod html;
 mod inputs;
 mod lookup;
-mod modules;
 #[cfg(unix)]
 mod output;
 #[cfg(feature = "parquet")]

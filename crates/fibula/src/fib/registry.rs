@@ -83,6 +83,16 @@ impl<K: Key> Engine<K> {
         self.open.is_some() && self.maps
     }
 
+    /// Returns how it follows changes, as outputs spell it: `in-place` while threads look up, `exclusive` if it changes in place
+    /// only while nobody looks up, so that a live table builds it again at every call, or `rebuild`.
+    #[must_use]
+    pub fn update_name(&self) -> &'static str {
+        match self.update {
+            Update::InPlace if self.in_place.is_none() => "exclusive",
+            update => update.name(),
+        }
+    }
+
     /// Builds the engine from routes in order, within `limits`.
     ///
     /// # Errors

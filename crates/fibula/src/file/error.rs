@@ -8,7 +8,7 @@ use crate::fib::BuildError;
 use crate::fib::sections::PartsError;
 use crate::memory::OutOfMemory;
 
-use super::format::VERSION;
+use super::VERSION;
 
 /// Why a table file was not opened, or could not be written.
 #[derive(Debug)]

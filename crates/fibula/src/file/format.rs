@@ -1,12 +1,10 @@
 //! The header and the section table, as bytes.
 
+use super::VERSION;
 use super::error::Kind;
 
 /// The first bytes. The first one is not text. The last one is a line end, which transfers in text mode would change.
 pub(super) const MAGIC: [u8; 8] = *b"\x89FIBULA\n";
-
-/// The version that this code writes, and the newest that it reads.
-pub(super) const VERSION: u32 = 1;
 
 /// Detects a file with swapped bytes in its words.
 const MARK: u32 = 0x0102_0304;

@@ -88,6 +88,7 @@ mod error;
 mod follow;
 mod format;
 mod open;
+mod part;
 mod routes;
 mod save;
 mod table;
@@ -106,9 +107,13 @@ pub fn is_table_file(head: &[u8]) -> bool {
     head.starts_with(&format::MAGIC)
 }
 
+/// The version that this code writes, and the newest that it reads.
+const VERSION: u32 = 1;
+
 pub use contents::{Contents, Half};
 pub use error::FileError;
 pub use follow::Follower;
+pub use part::Part;
 pub use routes::StoredRoutes;
 pub use save::save;
-pub use table::{Part, TableFile};
+pub use table::TableFile;

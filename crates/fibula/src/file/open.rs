@@ -13,8 +13,8 @@ use crate::net::{Dual, Key, NextHop};
 
 use super::error::Kind;
 use super::format::{HEADER_BYTES, Header, Section, read_table};
+use super::part::Part;
 use super::routes::{Addresses, StoredRoutes};
-use super::table::Part;
 use super::values::Values;
 
 /// The contents of a file that was read.

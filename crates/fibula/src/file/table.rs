@@ -1,19 +1,17 @@
 //! An open table file.
 
-use core::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::fib::Fib;
 use crate::fib::registry::Engines;
 use crate::memory::{Limits, Memory};
-use crate::net::{IntoIpAddr, IntoKey, Key, NextHop};
+use crate::net::{IntoIpAddr, NextHop};
 
 use super::error::{FileError, Kind};
 use super::open::{self, Opened};
-use super::routes::StoredRoutes;
+use super::part::Part;
 use super::values::Values;
 
 /// An open table file: a copy of it, or the file where it lies.
@@ -28,57 +26,6 @@ pub struct TableFile {
     values: Values,
     /// The file if it is mapped. One thread at a time reads it.
     mapped: Option<Mutex<File>>,
-}
-
-/// The contents of a table file for one family.
-#[non_exhaustive]
-pub struct Part<K: Key> {
-    /// The name of the engine in the registry.
-    pub engine: Option<&'static str>,
-    /// The engine. It does not change in place; to have one that does, build it from the routes.
-    pub fib: Option<Box<dyn Fib<K>>>,
-    /// The name of the file's engine if that is one for comparison, which this crate lacks. `fib` was then built from the
-    /// routes.
-    pub replaced: Option<String>,
-    /// The routes.
-    pub routes: Option<StoredRoutes<K>>,
-}
-
-impl<K: Key> Default for Part<K> {
-    fn default() -> Self {
-        Self { engine: None, fib: None, replaced: None, routes: None }
-    }
-}
-
-impl<K: Key> Part<K> {
-    /// Returns whether the file has nothing for this family.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.fib.is_none() && self.routes.is_none()
-    }
-
-    /// Returns the next hop of the longest prefix that contains `key`, from the engine if there is one, or else from the routes.
-    #[must_use]
-    pub fn lookup(&self, key: impl IntoKey<K>) -> Option<NextHop> {
-        let key = key.into_key();
-        match (&self.fib, &self.routes) {
-            (Some(fib), _) => fib.lookup_key(key),
-            (None, Some(routes)) => Some(routes.lookup_prefix(key)?.next_hop),
-            (None, None) => None,
-        }
-    }
-
-    fn memory(&self) -> Memory {
-        let fib = self.fib.as_ref().map(|fib| fib.memory()).unwrap_or_default();
-        fib + self.routes.as_ref().map(StoredRoutes::memory).unwrap_or_default()
-    }
-}
-
-impl<K: Key> fmt::Debug for Part<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let routes = self.routes.as_ref().map(StoredRoutes::len);
-        f.debug_struct("Part").field("engine", &self.engine).field("routes", &routes).finish_non_exhaustive()
-    }
 }
 
 impl TableFile {

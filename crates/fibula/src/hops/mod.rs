@@ -115,6 +115,7 @@ mod vrf;
 #[cfg(test)]
 mod vrf_tests;
 mod word;
+mod words;
 
 pub use error::HopsError;
 pub use next_hops::{NextHops, Statistics};

@@ -11,8 +11,9 @@ use crate::net::NextHop;
 use super::HopsError;
 use super::check;
 use super::routed::Routed;
-use super::shared::{Shared, Tallies, Words};
+use super::shared::{Shared, Tallies};
 use super::state::{Kind, State};
+use super::words::Words;
 
 /// The next hops of a [`Table`], or of [`Vrfs`](crate::vrf::Vrfs): values of any type by number, and weighted groups of them.
 /// See the [module](super).

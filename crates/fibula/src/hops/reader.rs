@@ -11,8 +11,9 @@ use crate::net::{Batch, IntoIpAddr, Key, Keys, Lookup, NextHop};
 
 use super::NextHops;
 use super::routed::Routed;
-use super::shared::{Shared, Tally, Target};
+use super::shared::{Shared, Tally};
 use super::word::Meaning;
+use super::words::Target;
 
 #[allow(private_interfaces)]
 impl<T, R: Routed> readable::Readable for NextHops<T, R> {
@@ -267,7 +268,7 @@ const BLOCK: usize = 256;
 #[cfg(test)]
 impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
     /// Returns the words and buckets by which readers resolve numbers.
-    pub(super) fn shared_words(&self) -> &super::shared::Words {
+    pub(super) fn shared_words(&self) -> &super::words::Words {
         &self.handle.words
     }
 }

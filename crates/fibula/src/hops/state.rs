@@ -11,8 +11,8 @@ use super::HopsError;
 use super::assign::{Giving, Share, VACANT, assign};
 use super::blocks::{Block, Blocks};
 use super::group::{Group, Key, Member};
-use super::shared::Words;
 use super::word::Word;
+use super::words::Words;
 
 /// The kind of a number.
 #[derive(Debug)]

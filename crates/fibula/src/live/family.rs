@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use crate::aggregate::Aggregated;
-use crate::fib::in_place::{self, InPlace, Publication};
+use crate::fib::in_place::{self, Publication};
 use crate::fib::registry::Engine;
 use crate::fib::{Applied, Fib};
 use crate::memory::{Limits, Memory, OutOfMemory};
-use crate::net::{Change, Key, Prefix, Route, Routes};
+use crate::net::{Change, Key, Prefix, Route};
 use crate::rib::{Before, Rib};
 
 use super::growth::Growth;
 use super::options::{Options, Outcome, TableError};
+use super::serving::{Replacement, Serving, Whole};
 use super::uses::Uses;
 
 /// The routes of a family, and the structure.
@@ -43,14 +44,6 @@ pub(crate) struct FamilyWriter<K: Key> {
 const BLOAT: u128 = 6;
 const BLOAT_LEAST: u128 = 1 << 14;
 
-/// A structure.
-pub(crate) enum Serving<K: Key> {
-    /// It is changed in place.
-    InPlace(Box<dyn InPlace<K>>),
-    /// It is rebuilt at every change.
-    Rebuilt(Arc<dyn Fib<K>>),
-}
-
 /// The step that makes prepared changes visible to readers.
 pub(crate) enum Ready<K: Key> {
     /// Nothing has changed, or changes wait.
@@ -59,21 +52,6 @@ pub(crate) enum Ready<K: Key> {
     InPlace,
     /// Another structure has to take its place.
     Replace(Replacement<K>),
-}
-
-/// A structure that was built beside the one that serves.
-pub(crate) struct Replacement<K: Key> {
-    pub(crate) serving: Serving<K>,
-    /// The routes that come with it, if it is not built from those of the family.
-    pub(crate) routes: Option<Box<Whole<K>>>,
-    /// Prefixes whose changes it does not have yet.
-    pub(crate) missed: Vec<Prefix<K>>,
-}
-
-/// Routes that take the place of all others of a family.
-pub(crate) struct Whole<K: Key> {
-    rib: Rib<K>,
-    aggregated: Option<Aggregated<K>>,
 }
 
 /// When changes are published.
@@ -94,19 +72,6 @@ impl<K: Key> Ready<K> {
 
     pub(crate) fn replaces(&self) -> bool {
         matches!(self, Self::Replace(_))
-    }
-}
-
-impl<K: Key> Serving<K> {
-    pub(super) fn build(
-        engine: &Engine<K>,
-        routes: &dyn Routes<K>,
-        limits: Limits,
-    ) -> Result<Self, TableError> {
-        Ok(match engine.in_place {
-            Some(build) => Self::InPlace(build(routes, limits)?),
-            None => Self::Rebuilt(engine.build(routes, limits)?.into()),
-        })
     }
 }
 
@@ -411,7 +376,7 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Returns the structure if it changes in place.
     #[cfg(test)]
-    pub(super) fn editor(&self) -> Option<&dyn InPlace<K>> {
+    pub(super) fn editor(&self) -> Option<&dyn in_place::InPlace<K>> {
         match &self.serving {
             Serving::InPlace(editor) => Some(&**editor),
             Serving::Rebuilt(_) => None,

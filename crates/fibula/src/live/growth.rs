@@ -10,8 +10,8 @@ use crate::memory::{Limits, OutOfMemory};
 use crate::net::{Key, Prefix};
 use crate::rib::Rib;
 
-use super::family::{Replacement, Serving};
 use super::options::TableError;
+use super::serving::{Replacement, Serving};
 
 /// A thread that builds an engine, and the prefixes that have changed since it began.
 pub(super) struct Growth<K: Key> {

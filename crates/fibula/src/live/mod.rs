@@ -32,6 +32,7 @@ mod options;
 mod reader;
 pub(crate) mod root;
 mod segments;
+mod serving;
 mod shared;
 mod slots;
 mod sync;

@@ -156,6 +156,36 @@ impl<T: Readable> fmt::Debug for Pinned<'_, T> {
     }
 }
 
+impl Table {
+    /// Returns a reader, for one thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn reader(&self) -> Result<Reader, TableError> {
+        Reader::new(self.clone())
+    }
+}
+
+#[allow(private_interfaces)]
+impl sealed::Readable for Table {
+    type Roots = Roots;
+    type Handle = Self;
+    type Own = ();
+
+    #[inline]
+    fn root(table: &Self) -> &Root {
+        &table.shared().root
+    }
+
+    fn domain(table: &Self) -> &Arc<Domain> {
+        &table.shared().domain
+    }
+
+    fn own(_: &Self) -> Result<(), TableError> {
+        Ok(())
+    }
+}
+
 /// Lookups in a [`Table`].
 impl Pinned<'_> {
     /// Returns the next hop of the longest prefix that contains an address; `None` if no route matches.

@@ -11,18 +11,16 @@ use crate::memory::Memory;
 use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{DualRib, Rib, lookup_prefix};
 
-use super::epoch::Domain;
 use super::family::FamilyWriter;
 use super::listener::Listener;
 use super::options::{Options, Outcome, TableError};
-use super::reader::{Reader, sealed as sealed_reader};
-use super::root::{Root, Roots};
+use super::root::Roots;
 use super::writer::Writer;
 
 /// A routing table that changes while other threads look addresses up in it.
 ///
 /// A clone is another handle to the same table. Any thread may change it; changes are made one after the other. Each thread
-/// that looks up has a [`Reader`] of its own.
+/// that looks up has a [`Reader`](super::Reader) of its own.
 ///
 /// ```
 /// use std::net::Ipv4Addr;
@@ -58,26 +56,6 @@ pub struct Table {
 
 /// The state that handles and readers of a table share.
 pub(super) type Shared = super::shared::Shared<Roots, Writer>;
-
-#[allow(private_interfaces)]
-impl sealed_reader::Readable for Table {
-    type Roots = Roots;
-    type Handle = Self;
-    type Own = ();
-
-    #[inline]
-    fn root(table: &Self) -> &Root {
-        &table.shared.root
-    }
-
-    fn domain(table: &Self) -> &Arc<Domain> {
-        &table.shared.domain
-    }
-
-    fn own(_: &Self) -> Result<(), TableError> {
-        Ok(())
-    }
-}
 
 /// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
 pub trait TableKey: Key + IntoIpAddr + sealed::Of {}
@@ -195,14 +173,6 @@ impl Table {
         Ok(Self { shared: Arc::new(Shared::new(writer.roots(), writer, options.limits)) })
     }
 
-    /// Returns a reader, for one thread.
-    ///
-    /// # Errors
-    /// When memory runs out.
-    pub fn reader(&self) -> Result<Reader, TableError> {
-        Reader::new(self.clone())
-    }
-
     /// Adds a route, or replaces the next hop of its prefix.
     ///
     /// # Errors
@@ -261,7 +231,7 @@ impl Table {
     }
 
     /// Returns the next hop of the longest prefix that contains an address, from the routes themselves. It waits for
-    /// changes in progress: for occasional questions. Lookups at speed go through a [`Reader`].
+    /// changes in progress: for occasional questions. Lookups at speed go through a [`Reader`](super::Reader).
     ///
     /// # Errors
     /// When a thread panicked in a change.

@@ -2,10 +2,31 @@
 
 use core::fmt;
 
-use crate::net::{Key, NextHop, Prefix, Route};
+use crate::net::{IntoPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::RibError;
 
 use super::prefix_map::{PrefixMap, refused};
+
+impl<K: Key, V> PrefixMap<K, V> {
+    /// Returns the place of exactly this prefix, to look at it and change it with one call each.
+    ///
+    /// ```
+    /// # use fibula::{ipnet::Ipv4Net, map::PrefixMap};
+    /// let mut seen = PrefixMap::<u32, u64>::new();
+    /// for net in ["192.0.2.0/24", "198.51.100.0/24", "192.0.2.0/24"] {
+    ///     *seen.entry(net.parse::<Ipv4Net>()?).or_default() += 1;
+    /// }
+    /// assert_eq!(seen.values().copied().collect::<Vec<_>>(), [2, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn entry(&mut self, prefix: impl IntoPrefix<K>) -> Entry<'_, K, V> {
+        let prefix = prefix.into_prefix();
+        match self.rib.get(prefix) {
+            Some(at) => Entry::Occupied(OccupiedEntry { map: self, prefix, at }),
+            None => Entry::Vacant(VacantEntry { map: self, prefix }),
+        }
+    }
+}
 
 /// The place of a prefix in a [`PrefixMap`], which [`PrefixMap::entry`] returns.
 ///

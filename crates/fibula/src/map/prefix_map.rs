@@ -5,7 +5,6 @@ use crate::memory::{Limits, Memory};
 use crate::net::{IntoKey, IntoPrefix, Key, Prefix, Route};
 use crate::rib::{Rib, RibError};
 
-use super::entry::{Entry, OccupiedEntry, VacantEntry};
 use super::iter::{Covers, Iter, IterMut};
 use super::slab::Slab;
 
@@ -150,25 +149,6 @@ impl<K: Key, V> PrefixMap<K, V> {
     #[must_use]
     pub fn contains(&self, prefix: impl IntoPrefix<K>) -> bool {
         self.rib.contains(prefix.into_prefix())
-    }
-
-    /// Returns the place of exactly this prefix, to look at it and change it with one call each.
-    ///
-    /// ```
-    /// # use fibula::{ipnet::Ipv4Net, map::PrefixMap};
-    /// let mut seen = PrefixMap::<u32, u64>::new();
-    /// for net in ["192.0.2.0/24", "198.51.100.0/24", "192.0.2.0/24"] {
-    ///     *seen.entry(net.parse::<Ipv4Net>()?).or_default() += 1;
-    /// }
-    /// assert_eq!(seen.values().copied().collect::<Vec<_>>(), [2, 1]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn entry(&mut self, prefix: impl IntoPrefix<K>) -> Entry<'_, K, V> {
-        let prefix = prefix.into_prefix();
-        match self.rib.get(prefix) {
-            Some(at) => Entry::Occupied(OccupiedEntry { map: self, prefix, at }),
-            None => Entry::Vacant(VacantEntry { map: self, prefix }),
-        }
     }
 
     /// Returns the value of the longest prefix that contains `address`.

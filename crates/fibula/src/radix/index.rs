@@ -16,7 +16,8 @@
 use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory};
 use crate::net::{Key, KeyKind, Prefix};
 
-use super::{Node, ROOT, iter::Preorder};
+use super::preorder::Preorder;
+use super::{Node, ROOT};
 
 /// Bytes of nodes for a byte of slots.
 const SHARE: usize = 8;

@@ -2,10 +2,10 @@
 
 use crate::net::{Key, Prefix, Route};
 
-use super::{Node, ROOT, Slot};
+use super::{Node, ROOT};
 
 /// Most nodes on the stack: one per level.
-const DEPTH: usize = 130;
+pub(super) const DEPTH: usize = 130;
 
 /// Iterator over the routes inside a prefix, in order: by address, then by length.
 #[derive(Debug, Clone)]
@@ -109,39 +109,5 @@ impl<K: Key> Iterator for Covers<'_, K> {
                 return Some(route);
             }
         }
-    }
-}
-
-/// Iterator over the nodes of at most so many bits, each before its children, with the node above and the last with a route
-/// above.
-pub(super) struct Preorder<'a, K> {
-    nodes: &'a [Node<K>],
-    longest: u8,
-    stack: [(u32, Slot); DEPTH],
-    depth: usize,
-}
-
-impl<'a, K: Key> Preorder<'a, K> {
-    pub(super) fn new(nodes: &'a [Node<K>], longest: u8) -> Self {
-        let above = Slot { node: ROOT, cover: ROOT };
-        Self { nodes, longest, stack: [(ROOT, above); DEPTH], depth: usize::from(!nodes.is_empty()) }
-    }
-}
-
-impl<'a, K: Key> Iterator for Preorder<'a, K> {
-    type Item = (u32, &'a Node<K>, Slot);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.depth = self.depth.checked_sub(1)?;
-        let (at, above) = self.stack[self.depth];
-        let node = &self.nodes[at as usize];
-        let cover = if node.next_hop == 0 { above.cover } else { at };
-        for child in node.children {
-            if child != ROOT && self.nodes[child as usize].len <= self.longest {
-                self.stack[self.depth] = (child, Slot { node: at, cover });
-                self.depth += 1;
-            }
-        }
-        Some((at, node, above))
     }
 }

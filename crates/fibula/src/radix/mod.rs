@@ -49,6 +49,7 @@ mod index;
 #[cfg(test)]
 mod index_tests;
 mod iter;
+mod preorder;
 #[cfg(test)]
 mod tests;
 

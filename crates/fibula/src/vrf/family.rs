@@ -14,7 +14,15 @@ use super::arena::{Arena, Number};
 use super::block::{self, Refusal, Root};
 use super::options::{Options, VrfError};
 use super::roots::{FamilyRoots, Structures};
-use super::writer::Way;
+
+/// How changes are made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    /// Whether new pins see all of the changes or none.
+    pub(super) atomic: bool,
+    /// Whether engines that have grown by changes are rebuilt.
+    pub(super) compact: bool,
+}
 
 /// The table of a VRF in one family.
 pub(super) enum Side<K: Key> {

@@ -12,10 +12,10 @@ use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop,
 use crate::rib::{DualRib, lookup_prefix};
 
 use super::Vrf;
-use super::family::Side;
+use super::family::{Side, Way};
 use super::options::{Options, Statistics, VrfError};
 use super::roots::Roots;
-use super::writer::{Way, Writer, next_hops};
+use super::writer::{Writer, next_hops};
 
 /// Many routing tables in one handle, which change while other threads look addresses up in them.
 ///

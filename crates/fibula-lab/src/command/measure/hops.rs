@@ -42,17 +42,27 @@ pub(super) fn run(args: &RecordedArgs) -> Outcome {
     let table = Table::new()?;
     let hops = NextHops::new(&table)?;
     let ids = (0..HOPS as u64).map(|number| hops.add(number)).collect::<Result<Vec<_>, _>>()?;
-    fill(&table, &routes, &ids)?;
+    let counted = fill(&table, &routes, &ids)?;
+    let alone = fill(&Table::new()?, &routes, &ids)?;
+    figures.table("Routes put in, 64 in a call", &["", "us each"]);
+    figures.row(vec!["the table alone".to_owned(), format!("{alone:.2}")]);
+    figures.row(vec!["counted by next hop".to_owned(), format!("{counted:.2}")]);
+    let mut array = Array((0..=HOPS as u64).map(Hop::To).collect());
     figures.table(format!("A next hop a route, {} IPv4 routes, {HOPS} next hops", routes.len()), &RATES);
-    rates(&mut figures, &hops, &keys, &hashes)?;
+    rates(&mut figures, &hops, &array, &keys, &hashes)?;
     let gone = withdrawals(&hops, &ids)?;
     let members = |first: usize| -> Vec<(NextHop, u32)> {
         (0..MEMBERS).map(|member| (ids[(first + member * 31) % HOPS], 1 + member as u32 % 2)).collect()
     };
     let groups = (0..HOPS).map(|first| hops.add_group(&members(first))).collect::<Result<Vec<_>, _>>()?;
     fill(&table, &routes, &groups)?;
+    for (first, group) in groups.iter().enumerate() {
+        let repeated = |(id, weight): &(NextHop, u32)| std::iter::repeat_n(id.id(), *weight as usize);
+        array.0.resize_with(array.0.len().max(group.id() as usize + 1), || Hop::To(0));
+        array.0[group.id() as usize] = Hop::Group(members(first).iter().flat_map(repeated).collect());
+    }
     figures.table(format!("A group of {MEMBERS} members a route, by flow hash, {HOPS} groups"), &RATES);
-    rates(&mut figures, &hops, &keys, &hashes)?;
+    rates(&mut figures, &hops, &array, &keys, &hashes)?;
     let gone_of_groups = withdrawals(&hops, &ids)?;
     let start = Instant::now();
     for _ in 0..100 {
@@ -71,6 +81,20 @@ pub(super) fn run(args: &RecordedArgs) -> Outcome {
         figures.row(vec![format!("withdrawn, {what}"), format!("{gone:.2}"), format!("{most:.1}")]);
         figures.row(vec![format!("brought back, {what}"), format!("{back:.2}"), String::new()]);
     }
+    let mut times: Vec<f64> = (0..HOPS)
+        .map(|_| {
+            let start = Instant::now();
+            black_box(array.clone());
+            micros(start, 1)
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let [median, most] = [times[HOPS / 2], times[HOPS - 1]];
+    figures.row(vec![
+        "another array of all, as the router makes".to_owned(),
+        format!("{median:.2}"),
+        format!("{most:.1}"),
+    ]);
     figures.row(vec!["a group that is there, added again".to_owned(), format!("{again:.2}"), String::new()]);
     figures.table(format!("Values of 16 bytes, {HOPS} different ones, by the same routes"), &RATES);
     values(&mut figures, &routes, &keys)?;
@@ -90,8 +114,36 @@ fn inside(routes: &[Route<u32>], random: &mut Random) -> u32 {
     prefix.addr() | (prefix.addr() ^ prefix.last()) & random.below(1 << 32) as u32
 }
 
-/// Gives the routes next hops: which one, by what the route had.
-fn fill(table: &Table, routes: &[Route<u32>], ids: &[NextHop]) -> Outcome {
+/// Next hops in an array that is replaced as a whole, as the router has them.
+#[derive(Clone)]
+struct Array(Vec<Hop>);
+
+#[derive(Clone)]
+enum Hop {
+    To(u64),
+    /// Members, each repeated as its weight says.
+    Group(Box<[u32]>),
+}
+
+impl Array {
+    /// Resolves the next hop of a flow.
+    fn value(&self, next_hop: NextHop, hash: u32) -> Option<u64> {
+        let hop = match self.0.get(next_hop.id() as usize)? {
+            Hop::Group(members) => {
+                let at = (u64::from(hash) * members.len() as u64 >> 32) as usize;
+                self.0.get(*members.get(at)? as usize)?
+            }
+            hop => hop,
+        };
+        match hop {
+            Hop::To(value) => Some(*value),
+            Hop::Group(_) => None,
+        }
+    }
+}
+
+/// Gives the routes next hops: which one, by what the route had. Returns the microseconds of a route.
+fn fill(table: &Table, routes: &[Route<u32>], ids: &[NextHop]) -> Outcome<f64> {
     let changes: Vec<_> = routes
         .iter()
         .map(|route| Change::Insert(Route::new(route.prefix, ids[route.next_hop.id() as usize % ids.len()])))
@@ -100,8 +152,7 @@ fn fill(table: &Table, routes: &[Route<u32>], ids: &[NextHop]) -> Outcome {
     for changes in changes.chunks(64) {
         let _ = table.apply(changes)?;
     }
-    println!("routes put in, counted by next hop: {:.2} us each", micros(start, routes.len()));
-    Ok(())
+    Ok(micros(start, routes.len()))
 }
 
 /// Runs the ways in turn, round by round: a row for each, with its median and its ratio to the first.
@@ -126,7 +177,13 @@ fn race(figures: &mut Figures, ways: &mut [(&str, &mut dyn FnMut())]) {
     }
 }
 
-fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u32]) -> Outcome {
+fn rates(
+    figures: &mut Figures,
+    hops: &NextHops<u64>,
+    array: &Array,
+    keys: &[u32],
+    hashes: &[u32],
+) -> Outcome {
     let mut reader = hops.reader()?;
     let mut plain = hops.routed().reader()?;
     let (mut found, mut members) = (vec![None; KEYS], vec![None; KEYS]);
@@ -143,7 +200,9 @@ fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u3
     }
     let batches = || keys.chunks(BATCH).zip(hashes.chunks(BATCH));
     let (mut results, mut results_again) = ([None; BATCH], [None; BATCH]);
-    let mut reader_again = reader.try_clone()?;
+    let (mut found_again, mut found_beside) = ([None; BATCH], [None; BATCH]);
+    let (mut reader_again, mut valued) = (reader.try_clone()?, reader.try_clone()?);
+    let mut beside = hops.routed().reader()?;
     race(
         figures,
         &mut [
@@ -156,6 +215,20 @@ fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u3
             ("lookup and resolve, by batch", &mut || {
                 for (keys, hashes) in batches() {
                     black_box(reader.pin().lookup_batch(keys, hashes, &mut results_again));
+                }
+            }),
+            ("lookup and resolve to the value, by batch", &mut || {
+                for (keys, hashes) in batches() {
+                    let pin = valued.pin();
+                    pin.lookup_batch(keys, hashes, &mut found_again);
+                    found_again.iter().flatten().for_each(|&member| _ = black_box(pin.get(member)));
+                }
+            }),
+            ("the table alone, then the router's array, by batch", &mut || {
+                for (keys, hashes) in batches() {
+                    beside.pin().lookup_batch(keys, &mut found_beside);
+                    let values = found_beside.iter().zip(hashes);
+                    values.for_each(|(at, &hash)| _ = black_box(at.and_then(|at| array.value(at, hash))));
                 }
             }),
             ("resolve alone, by batch", &mut || {

@@ -1,6 +1,7 @@
 //! Files that differ from what was written.
 
-use super::super::format::{HEADER_BYTES, Header, MAGIC, SECTION_BYTES, Section, VERSION, read_table};
+use super::super::VERSION;
+use super::super::format::{HEADER_BYTES, Header, MAGIC, SECTION_BYTES, Section, read_table};
 use super::*;
 
 /// Asserts the answers of every key, whatever opened the file.

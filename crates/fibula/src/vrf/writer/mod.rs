@@ -14,7 +14,7 @@ use crate::rib::DualRib;
 
 use super::Vrf;
 use super::block;
-use super::family::{Family, Gone, Making, Side, Step};
+use super::family::{Family, Gone, Making, Side, Step, Way};
 use super::options::{Options, VrfError};
 use super::roots::{Roots, Structures};
 
@@ -514,15 +514,6 @@ pub(super) fn next_hops(sides: &Sides) -> impl Iterator<Item = NextHop> {
 
 fn next_hops_of(routes: &DualRib) -> impl Iterator<Item = NextHop> {
     routes.v4.iter().map(|route| route.next_hop).chain(routes.v6.iter().map(|route| route.next_hop))
-}
-
-/// How changes are made.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
-    /// Whether new pins see all of the changes or none.
-    pub(super) atomic: bool,
-    /// Whether engines that have grown by changes are rebuilt.
-    pub(super) compact: bool,
 }
 
 fn rebuilt<K: Key>(step: &Step<K>) -> usize {

@@ -3,7 +3,7 @@
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::simd::{Cell32, LANES, Words, kernel};
 
-use super::lookup::Overflow;
+use super::Overflow;
 use super::record::{Entry, Record, width_mask};
 
 /// [`width_mask`] as a register holds it.

@@ -7,23 +7,7 @@ use crate::fib::parts::lanes::{BLOCK, Deferred};
 use crate::simd::{Cell32, LANES, Present};
 
 use super::record::{Entry, Record, width_mask};
-use super::{Windows, kernel};
-
-/// The overflow area, as lookups see it.
-#[derive(Debug)]
-pub(crate) struct Overflow<'a, C> {
-    pub(crate) windows: Windows,
-    pub(crate) area: &'a [C],
-}
-
-impl<C> Clone for Overflow<'_, C> {
-    #[inline]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for Overflow<'_, C> {}
+use super::{Overflow, kernel};
 
 impl<C: Cell32> Overflow<'_, C> {
     /// Answers the deferred lanes of a block. `map_of` returns the place of the map of a lane, given its key.

@@ -26,7 +26,7 @@ mod sweep;
 mod tests;
 
 pub(crate) use check::Walk;
-pub(crate) use lookup::{Overflow, value};
+pub(crate) use lookup::value;
 pub(crate) use record::{Record, values_at, width_mask};
 pub(crate) use sweep::{
     Area, DEEP, Filling, Level, PADDING, SLOTS_MAX, WORDS_MAX, append_records, append_values, moved, sweep,
@@ -92,3 +92,19 @@ impl Windows {
 const fn at_least_one(bits: u32) -> u32 {
     if bits == 0 { 1 } else { bits }
 }
+
+/// The overflow area, as lookups see it.
+#[derive(Debug)]
+pub(crate) struct Overflow<'a, C> {
+    pub(crate) windows: Windows,
+    pub(crate) area: &'a [C],
+}
+
+impl<C> Clone for Overflow<'_, C> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Overflow<'_, C> {}
