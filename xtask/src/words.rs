@@ -33,6 +33,17 @@ const FOLDERS: [&str; 17] = [
     "crates/fibula-workload/src",
 ];
 
+/// Folders whose entries are of one kind, one folder each: engines, instruction sets, rivals, back ends. A name that each of them
+/// has for the same part, such as `Editor`, means one thing.
+const LISTS: [&str; 6] = [
+    "crates/fibula/src/engines",
+    "crates/fibula/src/simd",
+    "crates/fibula-published/src",
+    "crates/fibula-lab/src/rival",
+    "crates/fibula-lab/src/paper",
+    "crates/fibula-router/src/io",
+];
+
 /// How far a count for 1,000 lines may get worse before it is a difference: a few lines of a small folder are no trend.
 const SLACK: f64 = 1.0;
 
@@ -205,10 +216,13 @@ fn several(sources: &[(PathBuf, String)], top: &Path) -> Outcome<BTreeMap<String
         for found in
             definition.captures_iter(text).filter(|found| !found[0].trim_start().starts_with("type "))
         {
-            folders
-                .entry(found[1].to_owned())
-                .or_default()
-                .insert(folder.to_string_lossy().replace('\\', "/"));
+            let whole = top.join(folder);
+            let list = LISTS.iter().find(|list| whole.starts_with(root().join(list)));
+            let folder = match list.and_then(|list| Path::new(list).strip_prefix("crates").ok()) {
+                Some(list) => format!("{}/*", list.components().skip(2).collect::<PathBuf>().display()),
+                None => folder.to_string_lossy().replace('\\', "/"),
+            };
+            folders.entry(found[1].to_owned()).or_default().insert(folder);
         }
     }
     folders.retain(|_, folders| folders.len() > 1);
