@@ -80,7 +80,7 @@ impl Held<'_> {
 
 impl Hold for Held<'_> {
     fn uses(&mut self) -> &mut Option<Uses> {
-        &mut self.writer.uses
+        &mut self.writer.books.uses
     }
 
     fn waits(&self) -> bool {

@@ -19,6 +19,7 @@
 //! - `listener.rs`: reports of the words that are stored, for copies elsewhere.
 //! - `slots.rs`, `segments.rs`, `uses.rs`, `held.rs`: values and next hops, which belong to a table and are read under its pins.
 
+pub(crate) mod books;
 pub(crate) mod epoch;
 #[cfg(test)]
 mod epoch_tests;

@@ -371,15 +371,15 @@ impl Table {
         Ok(Statistics {
             routes: v4.routes_memory() + v6.routes_memory(),
             structures: Dual { v4: v4.structure_memory(), v6: v6.structure_memory() },
-            bookkeeping: self.shared.domain.memory() + writer.memory(),
-            retired_bytes: writer.retired_bytes(),
-            stalled: writer.stalled(&self.shared.domain),
+            bookkeeping: self.shared.domain.memory() + writer.books.memory(),
+            retired_bytes: writer.books.retired.bytes(),
+            stalled: writer.books.stalled(&self.shared.domain),
             readers: self.shared.domain.readers(),
             totals: Outcome {
                 version: self.shared.domain.epoch(),
                 waiting: writer.waiting(),
-                retired_bytes: writer.retired_bytes(),
-                ..writer.totals
+                retired_bytes: writer.books.retired.bytes(),
+                ..writer.books.totals
             },
         })
     }

@@ -4,36 +4,29 @@ use std::time::Instant;
 
 use crate::check::CheckError;
 use crate::fib::in_place;
-use crate::memory::{Budget, Limits, Memory};
+use crate::memory::Limits;
 use crate::net::{Change, Dual, Key, Route};
 
+use super::books::Books;
 use super::epoch::{Domain, Retired};
 use super::family::{FamilyWriter, Ready, When};
 use super::listener::{Listener, Notifier};
 use super::options::{Options, Outcome, TableError};
 use super::root::{OldRoot, Root, Roots};
-use super::uses::Uses;
 
 /// The writer's side of a table.
 pub(super) struct Writer {
     pub(super) families: Dual<FamilyWriter<u32>, FamilyWriter<u128>>,
-    retired: Retired<Item>,
-    budget: Budget,
-    /// Units that are being retired.
-    units: Vec<in_place::Retired>,
+    pub(super) books: Books<Item>,
     options: Options,
     /// When the first of the changes that wait was made, if any do.
     since: Instant,
-    /// Counts since the table was made.
-    pub(super) totals: Outcome,
     /// Receives reports of the words that are stored.
     listener: Option<Box<dyn Listener>>,
-    /// How many routes have each next hop, if next hops are numbered.
-    pub(super) uses: Option<Uses>,
 }
 
 /// A retired item.
-enum Item {
+pub(super) enum Item {
     /// A unit of the structure of this generation.
     V4(u32, in_place::Retired),
     V6(u32, in_place::Retired),
@@ -51,11 +44,8 @@ const TIDY: usize = 4;
 
 impl Writer {
     pub(super) fn new(families: Dual<FamilyWriter<u32>, FamilyWriter<u128>>, options: Options) -> Self {
-        let budget = Budget::new(Limits { memory_bytes: None, ..options.limits });
-        let (retired, units) = (Retired::default(), Vec::new());
-        let totals = Outcome::default();
-        let since = Instant::now();
-        Self { families, retired, budget, units, options, since, totals, listener: None, uses: None }
+        let books = Books::new(Limits { memory_bytes: None, ..options.limits });
+        Self { families, books, options, since: Instant::now(), listener: None }
     }
 
     /// Reports to a listener all words that readers see, and every change from here on. Returns the previous listener.
@@ -67,8 +57,8 @@ impl Writer {
         let before = core::mem::replace(&mut self.listener, listener);
         if let Some(listener) = &mut self.listener {
             let Dual { v4, v6 } = &self.families;
-            v4.emit(&mut notifier(v4, v4.generation, &mut **listener, &mut self.units));
-            v6.emit(&mut notifier(v6, v6.generation, &mut **listener, &mut self.units));
+            v4.emit(&mut notifier(v4, v4.generation, &mut **listener, &mut self.books.units));
+            v6.emit(&mut notifier(v6, v6.generation, &mut **listener, &mut self.books.units));
             listener.published(domain.epoch());
         }
         before
@@ -147,13 +137,13 @@ impl Writer {
         };
         // Readers that see new roots see all of the changes or none.
         let shadow = atomic || ready.v4.replaces() || ready.v6.replaces();
-        if let Err(error) = self.reserve(&ready, shadow).and_then(|()| self.expect_uses(changes)) {
+        if let Err(error) = self.reserve(&ready, shadow).and_then(|()| Ok(self.books.expect_uses(changes)?)) {
             self.families.v4.undo();
             self.families.v6.undo();
             return Err(error);
         }
         // Nothing fails from here on.
-        if let Some(uses) = &mut self.uses {
+        if let Some(uses) = &mut self.books.uses {
             self.families.v4.count(changes.v4, uses);
             self.families.v6.count(changes.v6, uses);
         }
@@ -171,7 +161,7 @@ impl Writer {
         routes: Others<'_>,
         changed: usize,
     ) -> Result<Outcome, TableError> {
-        debug_assert!(self.uses.is_none(), "next hops are counted by changes alone");
+        debug_assert!(self.books.uses.is_none(), "next hops are counted by changes alone");
         self.make_room(domain)?;
         let ready = Dual {
             v4: routes.v4.map_or(Ok(Ready::Nothing), |routes| self.families.v4.prepare_all(routes))?,
@@ -196,11 +186,7 @@ impl Writer {
         outcome.waiting = self.waiting();
         self.tidy(domain, TIDY);
         self.collect(domain);
-        outcome.retired_bytes = self.retired.bytes();
-        self.totals.changed += outcome.changed;
-        self.totals.unchanged += outcome.unchanged;
-        self.totals.absent += outcome.absent;
-        self.totals.rebuilt += outcome.rebuilt;
+        self.books.end(&mut outcome);
         outcome
     }
 
@@ -214,7 +200,8 @@ impl Writer {
     ) -> Published {
         let in_place = ready.v4.is_in_place() || ready.v6.is_in_place();
         let replaced = usize::from(ready.v4.replaces()) + usize::from(ready.v6.replaces());
-        let Self { families, retired, units, listener, .. } = self;
+        let Self { families, books, listener, .. } = self;
+        let Books { retired, units, .. } = books;
         let listener = listener.as_mut();
         let mut publishing = Publishing { domain, shadow, retired, units, listener };
         let replaced_bytes = publishing.family(&mut families.v4, ready.v4, Item::V4)
@@ -223,43 +210,25 @@ impl Writer {
             && (replaced > 0 || shadow && in_place)
         {
             let old = root.swap(self.roots());
-            self.retired.retire(domain, Item::Roots(old), replaced_bytes);
+            self.books.retired.retire(domain, Item::Roots(old), replaced_bytes);
         }
         Published { any: in_place || replaced > 0, replaced }
     }
 
     /// Waits until less is retired than the limit says.
     fn make_room(&mut self, domain: &Domain) -> Result<(), TableError> {
-        let limit = self.options.retired_bytes;
-        if self.retired.bytes() <= limit {
-            return Ok(());
-        }
-        let Self { retired, families, options, .. } = self;
-        let waited = retired.wait(domain, limit, options.patience, |item| free(item, families));
-        waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
+        let Self { books, families, options, .. } = self;
+        books.make_room(domain, options.retired_bytes, options.patience, |item| free(item, families))
     }
 
     /// Reserves space for the units that publishing retires, and for copies of the entries of families that are published in a shadow.
     fn reserve(&mut self, ready: &Dual<Ready<u32>, Ready<u128>>, shadow: bool) -> Result<(), TableError> {
-        let units = self.families.v4.retires() + self.families.v6.retires();
-        if self.units.capacity() < units {
-            self.budget.reserve(&mut self.units, units)?;
-        }
-        self.retired.reserve(units + 1, &mut self.budget)?;
+        self.books.reserve(self.families.v4.retires() + self.families.v6.retires())?;
         if shadow && ready.v4.is_in_place() {
             self.families.v4.make_shadow()?;
         }
         if shadow && ready.v6.is_in_place() {
             self.families.v6.make_shadow()?;
-        }
-        Ok(())
-    }
-
-    /// Makes room to count the next hops of changed routes.
-    fn expect_uses(&mut self, changes: Dual<&[Change<u32>], &[Change<u128>]>) -> Result<(), TableError> {
-        if let Some(uses) = &mut self.uses {
-            uses.expect(changes.v4)?;
-            uses.expect(changes.v6)?;
         }
         Ok(())
     }
@@ -282,7 +251,7 @@ impl Writer {
 
     /// Ends the epoch of a publication. Returns the version that it made.
     fn advance(&mut self, domain: &Domain) -> u64 {
-        let version = self.retired.advance(domain);
+        let version = self.books.retired.advance(domain);
         if let Some(listener) = &mut self.listener {
             listener.published(version);
         }
@@ -291,8 +260,8 @@ impl Writer {
 
     /// Frees retired units that no reader can see any more.
     pub(super) fn collect(&mut self, domain: &Domain) {
-        let Self { retired, families, .. } = self;
-        let _ = retired.collect(domain, |item| free(item, families));
+        let Self { books, families, .. } = self;
+        let _ = books.retired.collect(domain, |item| free(item, families));
     }
 
     /// Reclaims retired units, and shrinks the list of them and the aggregated routes.
@@ -300,7 +269,7 @@ impl Writer {
         self.families.v4.tighten();
         self.families.v6.tighten();
         self.collect(domain);
-        self.retired.shrink(&mut self.budget);
+        self.books.shrink();
     }
 
     /// Returns how many changed prefixes readers do not see yet.
@@ -308,25 +277,10 @@ impl Writer {
         self.families.v4.waiting() + self.families.v6.waiting()
     }
 
-    /// Returns the reader that keeps the oldest retired unit from being freed, and the number of changes since its pin.
-    pub(super) fn stalled(&self, domain: &Domain) -> Option<(usize, u64)> {
-        self.retired.stalled(domain).map(|stalled| (stalled.reader, stalled.epochs))
-    }
-
-    /// Returns the memory of the list of retired units, and of the counts of next hops.
-    pub(super) fn memory(&self) -> Memory {
-        self.retired.memory() + self.uses.as_ref().map_or_else(Memory::default, Uses::memory)
-    }
-
-    /// Returns the bytes that are retired.
-    pub(super) fn retired_bytes(&self) -> usize {
-        self.retired.bytes()
-    }
-
     /// Verifies all invariants.
     pub(super) fn check(&self) -> Result<(), CheckError> {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
-        for item in self.retired.items() {
+        for item in self.books.retired.items() {
             match item {
                 Item::V4(generation, unit) if *generation == self.families.v4.generation => v4.push(*unit),
                 Item::V6(generation, unit) if *generation == self.families.v6.generation => v6.push(*unit),

@@ -221,7 +221,7 @@ impl Vrfs {
         }
         let mut writer = self.lock()?;
         writer.collect(domain);
-        writer.shrink_lists();
+        writer.books.shrink();
         Ok(())
     }
 
@@ -345,9 +345,9 @@ impl Vrfs {
             structures: Dual { v4: of_v4.structures_memory, v6: of_v6.structures_memory },
             structure_count: Dual { v4: of_v4.structures, v6: of_v6.structures },
             bookkeeping: writer.bookkeeping() + domain.memory(),
-            stalled: writer.stalled(domain),
+            stalled: writer.books.stalled(domain),
             readers: domain.readers(),
-            totals: Outcome { retired_bytes: writer.retired_bytes(), ..writer.totals },
+            totals: Outcome { retired_bytes: writer.books.retired.bytes(), ..writer.books.totals },
         })
     }
 
@@ -410,7 +410,7 @@ pub(crate) struct Held<'a>(MutexGuard<'a, Writer>);
 
 impl Hold for Held<'_> {
     fn uses(&mut self) -> &mut Option<Uses> {
-        &mut self.0.uses
+        &mut self.0.books.uses
     }
 
     fn waits(&self) -> bool {

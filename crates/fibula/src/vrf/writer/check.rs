@@ -33,7 +33,7 @@ impl Writer {
             Gone::Unit { .. } => None,
         };
         let (mut v4, mut v6) = (Vec::<Unit>::new(), Vec::<Unit>::new());
-        for item in self.retired.items() {
+        for item in self.books.retired.items() {
             match item {
                 Item::V4(gone) => v4.extend(lines(gone)),
                 Item::V6(gone) => v6.extend(lines(gone)),
@@ -48,7 +48,7 @@ impl Writer {
     fn gone_of(&self, number: u32) -> Dual<Vec<in_place::Retired>> {
         let mut all = Dual { v4: Vec::new(), v6: Vec::new() };
         let Some(Some(sides)) = self.tables.get(number as usize) else { return all };
-        for item in self.retired.items() {
+        for item in self.books.retired.items() {
             match item {
                 Item::V4(gone) => all.v4.extend(of_structure(gone, number, &sides.v4)),
                 Item::V6(gone) => all.v6.extend(of_structure(gone, number, &sides.v6)),

@@ -5,10 +5,11 @@ mod check;
 use core::sync::atomic::Ordering;
 
 use crate::fib::in_place;
-use crate::live::epoch::{Domain, Retired};
+use crate::live::books::Books;
+use crate::live::epoch::Domain;
 use crate::live::root::{OldRoot, Root};
-use crate::live::{Outcome, TableError, Uses};
-use crate::memory::{self, Budget, Cell, Memory, Shared, Word};
+use crate::live::{Outcome, TableError};
+use crate::memory::{self, Cell, Memory, Shared, Word};
 use crate::net::{Change, Dual, Key, NextHop};
 use crate::rib::DualRib;
 
@@ -26,24 +27,18 @@ type Steps = Dual<Step<u32>, Step<u128>>;
 /// The writer's side of all VRFs.
 pub(super) struct Writer {
     pub(super) options: Options,
-    budget: Budget,
+    pub(super) books: Books<Item>,
     /// The VRFs by their numbers.
     pub(super) tables: Vec<Option<Sides>>,
     /// Numbers that are free; there is room for all.
     vacant: Vec<u32>,
     directory: Shared<u64>,
     pub(super) families: Dual<Family<u32>, Family<u128>>,
-    retired: Retired<Item>,
-    /// Units that are being retired.
-    units: Vec<in_place::Retired>,
     serial: u64,
-    pub(super) totals: Outcome,
-    /// The routes by next hop, if next hops are numbered.
-    pub(super) uses: Option<Uses>,
 }
 
 /// A retired item.
-enum Item {
+pub(super) enum Item {
     V4(Gone),
     V6(Gone),
     Roots(OldRoot<Roots>),
@@ -71,16 +66,12 @@ impl Writer {
         let v6 = Family::new(limits, |options| options.ipv6)?;
         Ok(Self {
             options,
-            budget: Budget::new(limits),
+            books: Books::new(limits),
             tables: Vec::new(),
             vacant: Vec::new(),
             directory,
             families: Dual { v4, v6 },
-            retired: Retired::default(),
-            units: Vec::new(),
             serial: 0,
-            totals: Outcome::default(),
-            uses: None,
         })
     }
 
@@ -114,9 +105,9 @@ impl Writer {
                 if number >= self.options.vrfs as usize {
                     return Err(VrfError::Full { vrfs: self.options.vrfs });
                 }
-                self.budget.reserve(&mut self.tables, 1)?;
+                self.books.budget.reserve(&mut self.tables, 1)?;
                 let more = self.tables.capacity() - self.vacant.len();
-                self.budget.reserve(&mut self.vacant, more)?;
+                self.books.budget.reserve(&mut self.vacant, more)?;
                 self.tables.push(None);
                 self.vacant.push(number as u32);
                 number as u32
@@ -126,7 +117,7 @@ impl Writer {
         let empty = Dual { v4: Side::empty(limits), v6: Side::empty(limits) };
         self.store(number, &empty);
         self.tables[number as usize] = Some(empty);
-        self.totals.version = self.retired.advance(domain);
+        self.books.totals.version = self.books.retired.advance(domain);
         Ok(Vrf(number))
     }
 
@@ -151,10 +142,7 @@ impl Writer {
     ) -> Result<Outcome, VrfError> {
         self.table(vrf)?;
         self.make_room(domain)?;
-        if let Some(uses) = &mut self.uses {
-            uses.expect(changes.v4)?;
-            uses.expect(changes.v6)?;
-        }
+        self.books.expect_uses(changes)?;
         let mut outcome = Outcome::default();
         // Nothing is freed until it is back in its place.
         let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
@@ -181,8 +169,8 @@ impl Writer {
         way: Way,
         outcome: &mut Outcome,
     ) -> Result<Steps, VrfError> {
-        let Self { families, budget, options, serial, .. } = self;
-        let making = &mut Making { budget, options, serial };
+        let Self { families, books, options, serial, .. } = self;
+        let making = &mut Making { budget: &mut books.budget, options, serial };
         let v4 = families.v4.prepare(&mut sides.v4, changes.v4, way, outcome, making)?;
         match families.v6.prepare(&mut sides.v6, changes.v6, way, outcome, making) {
             Ok(v6) => Ok(Dual { v4, v6 }),
@@ -212,7 +200,7 @@ impl Writer {
 
     /// Updates the counts of routes by next hop for the prepared changes.
     fn count(&mut self, sides: &Sides, changes: Dual<&[Change<u32>], &[Change<u128>]>) {
-        if let Some(uses) = &mut self.uses {
+        if let Some(uses) = &mut self.books.uses {
             self.families.v4.count(&sides.v4, changes.v4, uses);
             self.families.v6.count(&sides.v6, changes.v6, uses);
         }
@@ -228,11 +216,11 @@ impl Writer {
     ) -> Result<Outcome, VrfError> {
         self.table(vrf)?;
         self.make_room(domain)?;
-        if let Some(uses) = &mut self.uses {
+        if let Some(uses) = &mut self.books.uses {
             uses.expect_all(next_hops_of(routes))?;
         }
-        let Self { families, budget, options, serial, .. } = self;
-        let making = &mut Making { budget, options, serial };
+        let Self { families, books, options, serial, .. } = self;
+        let making = &mut Making { budget: &mut books.budget, options, serial };
         let v4 = families.v4.side(&mut routes.v4, making)?;
         let v6 = match families.v6.side(&mut routes.v6, making) {
             Ok(v6) => v6,
@@ -247,7 +235,7 @@ impl Writer {
         let swapped = match reserved {
             Ok(reserved) => {
                 *routes = self.publish(domain, root, vrf, &mut sides, steps, reserved);
-                if let Some(uses) = &mut self.uses {
+                if let Some(uses) = &mut self.books.uses {
                     next_hops(&sides).for_each(|next_hop| uses.replace(None, Some(next_hop)));
                     next_hops_of(routes).for_each(|next_hop| uses.replace(Some(next_hop), None));
                 }
@@ -278,7 +266,7 @@ impl Writer {
     ) -> Result<DualRib, VrfError> {
         self.table(vrf)?;
         self.make_room(domain)?;
-        self.retired.reserve(4, &mut self.budget)?;
+        self.books.retired.reserve(4, &mut self.books.budget)?;
         let sides = self.table(vrf)?;
         let lists = if sides.v4.is_large() || sides.v6.is_large() {
             Some(Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? })
@@ -288,7 +276,8 @@ impl Writer {
         // Nothing fails from here on.
         let sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
         self.directory[vrf.index()].store(0, Ordering::Release);
-        let Self { families, retired, .. } = self;
+        let Self { families, books, .. } = self;
+        let retired = &mut books.retired;
         let (v4, of_v4) =
             families.v4.discard(sides.v4, |gone, bytes| retired.retire(domain, Item::V4(gone), bytes));
         let (v6, of_v6) =
@@ -296,27 +285,22 @@ impl Writer {
         retired.retire(domain, Item::Number(vrf.0), 0);
         if let Some(lists) = lists {
             let old = root.swap(self.roots_of(lists));
-            self.retired.retire(domain, Item::Roots(old), of_v4 + of_v6);
+            self.books.retired.retire(domain, Item::Roots(old), of_v4 + of_v6);
         }
         let routes = DualRib::new(v4, v6);
-        if let Some(uses) = &mut self.uses {
+        if let Some(uses) = &mut self.books.uses {
             next_hops_of(&routes).for_each(|next_hop| uses.replace(Some(next_hop), None));
         }
-        self.totals.version = self.retired.advance(domain);
+        self.books.totals.version = self.books.retired.advance(domain);
         self.collect(domain);
         Ok(routes)
     }
 
     /// Waits until less is retired than the limit says.
     fn make_room(&mut self, domain: &Domain) -> Result<(), TableError> {
-        let limit = self.options.retired_bytes;
-        if self.retired.bytes() <= limit {
-            return Ok(());
-        }
-        let Self { retired, families, tables, vacant, options, .. } = self;
+        let Self { books, families, tables, vacant, options, .. } = self;
         let free = |item| free(item, families, tables, vacant);
-        let waited = retired.wait(domain, limit, options.patience, free);
-        waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
+        books.make_room(domain, options.retired_bytes, options.patience, free)
     }
 
     /// Makes room for all that publishing takes.
@@ -327,10 +311,7 @@ impl Writer {
         let shadow = needs_roots;
         let units = self.families.v4.reserve(&mut sides.v4, &steps.v4, shadow)?
             + self.families.v6.reserve(&mut sides.v6, &steps.v6, shadow)?;
-        if self.units.capacity() < units {
-            self.budget.reserve(&mut self.units, units)?;
-        }
-        self.retired.reserve(units + 1, &mut self.budget)?;
+        self.books.reserve(units)?;
         if !needs_roots {
             return Ok(Reserved { lists: None, directory: None, shadow });
         }
@@ -356,7 +337,8 @@ impl Writer {
     ) -> DualRib {
         let Reserved { lists, directory, shadow } = reserved;
         let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
-        let Self { families, retired, units, .. } = self;
+        let Self { families, books, .. } = self;
+        let Books { retired, units, .. } = books;
         let mut routes = DualRib::default();
         let mut bytes = 0;
         let retire = |gone, bytes| retired.retire(domain, Item::V4(gone), bytes);
@@ -396,22 +378,17 @@ impl Writer {
         }
         if let Some(lists) = lists {
             let old = root.swap(self.roots_of(lists));
-            self.retired.retire(domain, Item::Roots(old), bytes);
+            self.books.retired.retire(domain, Item::Roots(old), bytes);
         }
         routes
     }
 
     /// Ends the epoch of a publication, and does the work that is due after it.
     fn end(&mut self, domain: &Domain, vrf: Vrf, root: &Root<Roots>, outcome: &mut Outcome) {
-        outcome.version = self.retired.advance(domain);
+        outcome.version = self.books.retired.advance(domain);
         self.tidy(domain, root, vrf, TIDY);
         self.collect(domain);
-        outcome.retired_bytes = self.retired.bytes();
-        self.totals.changed += outcome.changed;
-        self.totals.unchanged += outcome.unchanged;
-        self.totals.absent += outcome.absent;
-        self.totals.rebuilt += outcome.rebuilt;
-        self.totals.version = outcome.version;
+        self.books.end(outcome);
     }
 
     /// Moves units of a VRF's structures towards the beginning of their arrays. What fails is left for later.
@@ -425,7 +402,7 @@ impl Writer {
         match self.reserve(&mut sides, &steps, false) {
             Ok(reserved) => {
                 let _ = self.publish(domain, root, vrf, &mut sides, steps, reserved);
-                self.totals.version = self.retired.advance(domain);
+                self.books.totals.version = self.books.retired.advance(domain);
             }
             Err(_) => {
                 abandon(&mut sides.v4);
@@ -446,8 +423,8 @@ impl Writer {
             return;
         }
         let Some(mut sides) = self.tables[vrf.index()].take() else { return };
-        let Self { families, budget, options, serial, .. } = self;
-        let making = &mut Making { budget, options, serial };
+        let Self { families, books, options, serial, .. } = self;
+        let making = &mut Making { budget: &mut books.budget, options, serial };
         let v4 = if shrinks.v4 { families.v4.shrunk(&mut sides.v4, making) } else { Step::Same };
         let v6 = if shrinks.v6 { families.v6.shrunk(&mut sides.v6, making) } else { Step::Same };
         let steps = Dual { v4, v6 };
@@ -455,7 +432,7 @@ impl Writer {
             match self.reserve(&mut sides, &steps, false) {
                 Ok(reserved) => {
                     let _ = self.publish(domain, root, vrf, &mut sides, steps, reserved);
-                    self.totals.version = self.retired.advance(domain);
+                    self.books.totals.version = self.books.retired.advance(domain);
                 }
                 Err(_) => {
                     self.families.v4.unshrink(&mut sides.v4, steps.v4);
@@ -468,23 +445,8 @@ impl Writer {
 
     /// Frees retired memory that no reader can see any more.
     pub(super) fn collect(&mut self, domain: &Domain) {
-        let Self { retired, families, tables, vacant, .. } = self;
-        let _ = retired.collect(domain, |item| free(item, families, tables, vacant));
-    }
-
-    /// Gives back the room that a long list has left.
-    pub(super) fn shrink_lists(&mut self) {
-        self.retired.shrink(&mut self.budget);
-    }
-
-    /// Returns the bytes that are retired.
-    pub(super) fn retired_bytes(&self) -> usize {
-        self.retired.bytes()
-    }
-
-    /// Returns the reader that keeps the oldest retired unit from being freed, and the number of changes since its pin.
-    pub(super) fn stalled(&self, domain: &Domain) -> Option<(usize, u64)> {
-        self.retired.stalled(domain).map(|stalled| (stalled.reader, stalled.epochs))
+        let Self { books, families, tables, vacant, .. } = self;
+        let _ = books.retired.collect(domain, |item| free(item, families, tables, vacant));
     }
 
     /// Returns the memory of the directory.
@@ -495,14 +457,9 @@ impl Writer {
     /// Returns the memory of the writer's lists.
     pub(super) fn bookkeeping(&self) -> Memory {
         let lists = memory::allocated(&self.tables) + memory::allocated(&self.vacant);
-        let lists = lists + memory::allocated(&self.units);
         let Dual { v4, v6 } = &self.families;
         let lists = Memory { allocated_bytes: lists, ..Memory::default() };
-        lists
-            + self.uses.as_ref().map_or_else(Memory::default, Uses::memory)
-            + self.retired.memory()
-            + v4.bookkeeping()
-            + v6.bookkeeping()
+        lists + self.books.memory() + v4.bookkeeping() + v6.bookkeeping()
     }
 }
 
