@@ -10,7 +10,7 @@ use fibula_feed::{PeerName, Selection};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::read::{Text, choice, vrf};
+use super::read::{MOST_ROUTES, Text, choice, number, vrf};
 use super::{Config, ConfigError};
 
 /// Where zebra expects a server for FPM.
@@ -19,8 +19,6 @@ const FPM_PORT: u16 = 2620;
 const MAIN: u32 = 254;
 /// Routes of a feed unless the file says otherwise: several full tables.
 const ROUTES: usize = 4_000_000;
-/// Most routes that a limit may allow.
-pub(super) const MOST_ROUTES: usize = 100_000_000;
 /// Longest time, in seconds: a week.
 const LONGEST: u64 = 7 * 24 * 3600;
 /// Most bytes of a message of BMP: two messages of BGP as long as they may be fit twice.
@@ -430,22 +428,6 @@ fn rate(text: &Text<'_>, rate: Option<&Spanned<RateLine>>) -> Result<MrtRate, Co
     found.ok_or_else(|| {
         text.error(place, "rate: must be \"max\", a factor such as \"10x\", or a number of updates a second")
     })
-}
-
-pub(super) fn number<N: Copy + PartialOrd + core::fmt::Display>(
-    text: &Text<'_>,
-    given: Option<&Spanned<N>>,
-    default: N,
-    least: N,
-    most: N,
-    name: &str,
-) -> Result<N, ConfigError> {
-    match given {
-        Some(place) if *place.get_ref() < least || *place.get_ref() > most => {
-            Err(text.error(place, format!("{name}: must be from {least} to {most}")))
-        }
-        given => Ok(given.map_or(default, |given| *given.get_ref())),
-    }
 }
 
 #[cfg(test)]

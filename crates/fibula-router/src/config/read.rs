@@ -7,7 +7,6 @@ use fibula::fib::registry::{self, Engine, Engines};
 use fibula::net::{HostBits, IpPrefix, Key, Prefix};
 use toml::Spanned;
 
-use super::feed::{MOST_ROUTES, number};
 use super::file;
 use super::{
     Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile,
@@ -17,6 +16,9 @@ use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
 use crate::packet::flow::FlowHash;
 use crate::packet::ipv6;
+
+/// Most routes that a limit may allow.
+pub(super) const MOST_ROUTES: usize = 100_000_000;
 
 /// Most threads; a fanout group of the kernel has no more members.
 const MOST_THREADS: usize = 256;
@@ -471,6 +473,22 @@ pub(crate) fn network(ip: IpAddr, len: u8) -> Option<IpPrefix> {
     match ip {
         IpAddr::V4(ip) => Prefix::masked(ip.into(), len).ok().map(IpPrefix::V4),
         IpAddr::V6(ip) => Prefix::masked(ip.into(), len).ok().map(IpPrefix::V6),
+    }
+}
+
+pub(super) fn number<N: Copy + PartialOrd + core::fmt::Display>(
+    text: &Text<'_>,
+    given: Option<&Spanned<N>>,
+    default: N,
+    least: N,
+    most: N,
+    name: &str,
+) -> Result<N, ConfigError> {
+    match given {
+        Some(place) if *place.get_ref() < least || *place.get_ref() > most => {
+            Err(text.error(place, format!("{name}: must be from {least} to {most}")))
+        }
+        given => Ok(given.map_or(default, |given| *given.get_ref())),
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Workers notice changes by a version number that they read once a burst. Nothing that the main thread does stops them.
 
+mod answer;
 pub mod client;
 mod error;
 mod feed_state;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use fibula::live::{TableError, TableKey};
 use fibula::net::{HostBits, IpPrefix, NextHop, Prefix, Route};
 
-use super::socket::send;
+use super::answer::send;
 use super::{ControlError, Router};
 use crate::api;
 use crate::feed::history::{Event, What};

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde::Serialize;
-
+use super::answer::{refuse, send};
 use super::routes::{self, Listing};
 use super::{Router, feed_state};
 use crate::api;
@@ -106,19 +105,6 @@ fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -
         },
         _ => refuse(&mut stream, format!("no question '{}'", question.trim())),
     }
-}
-
-/// Sends an answer: a line of JSON.
-pub(super) fn send(out: &mut (impl Write + ?Sized), answer: &impl Serialize) -> io::Result<()> {
-    // Write in one call, because a system call for each part of a long answer would hold up the main thread.
-    let mut line = serde_json::to_vec(answer)?;
-    line.push(b'\n');
-    out.write_all(&line)
-}
-
-/// Refuses a question.
-pub(super) fn refuse(out: &mut impl Write, error: impl Into<String>) -> io::Result<()> {
-    send(out, &api::Refusal { error: error.into() })
 }
 
 /// Writes a listing on a thread of its own, because it may be long and its reader slow.

@@ -8,21 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use super::Place;
-use super::fpm::Reply;
+use super::reply::{Reply, Verdict};
 
 /// Most bytes of answers that wait to be sent.
 const MOST_READY: usize = 4 << 20;
 /// Approximate memory of a waiting route, in addition to its message.
 const OVERHEAD: usize = 128;
-
-/// The verdict on a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The route is in the table.
-    Installed,
-    /// The table or a limit has refused the route, or its packets cannot be forwarded.
-    Refused,
-}
 
 /// A route that has not been answered yet.
 #[derive(Debug)]

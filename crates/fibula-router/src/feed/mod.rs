@@ -31,6 +31,7 @@ pub mod kernel;
 pub mod mrt;
 pub mod netlink;
 pub mod path;
+pub mod reply;
 pub mod rib;
 pub mod routes;
 pub mod server;

@@ -7,8 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use fibula::net::{IpPrefix, Prefix};
 use netlink_packet_core::{NLA_HEADER_SIZE, NLA_TYPE_MASK, NetlinkBuffer, NlasIterator};
 
-use super::path::{Out, Path, Way};
-use super::routes::Object;
+use super::path::{Object, Out, Path, Way};
 
 /// Header of a netlink message.
 pub(super) const HEADER: usize = 16;

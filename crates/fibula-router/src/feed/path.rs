@@ -43,6 +43,17 @@ pub enum Out {
     Device(u32),
 }
 
+/// The content of a next-hop object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Object {
+    /// A single way.
+    Way(Way),
+    /// Discards packets.
+    Blackhole,
+    /// Other objects, each with its weight.
+    Group(Box<[(u32, u32)]>),
+}
+
 /// A path that routes share.
 #[derive(Debug)]
 struct Shared {

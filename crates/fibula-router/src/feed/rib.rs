@@ -11,8 +11,8 @@ use fibula::net::{Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib as RibOf, RibError};
 
 use super::history::{History, What};
-use super::path::{Path, Paths, Way};
-use super::routes::{Effect, Full, Gone, Object, Routes};
+use super::path::{Object, Path, Paths, Way};
+use super::routes::{Effect, Full, Gone, Routes};
 use super::state::{Count, Phase};
 use super::{Out, Place};
 

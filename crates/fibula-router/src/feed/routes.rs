@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use fibula::map::IpPrefixMap;
 use fibula::net::Family;
 
+use super::Place;
 use super::answers::Answers;
-use super::path::{Path, Paths};
+use super::path::{Object, Path, Paths};
 use super::state::State;
-use super::{Place, Way};
 
 /// A route of a feed: the one with the lowest metric of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,17 +18,6 @@ pub(super) struct Entry {
     pub(super) metric: u32,
     /// The pass of marking in which the feed last sent it.
     mark: u32,
-}
-
-/// The content of a next-hop object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Object {
-    /// A single way.
-    Way(Way),
-    /// Discards packets.
-    Blackhole,
-    /// Other objects, each with its weight.
-    Group(Box<[(u32, u32)]>),
 }
 
 /// The limit that refuses a route or a next-hop object.

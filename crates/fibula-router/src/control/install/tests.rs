@@ -1,5 +1,6 @@
 use super::*;
-use crate::feed::routes::{Object, Routes};
+use crate::feed::path::Object;
+use crate::feed::routes::Routes;
 use crate::forward::fabric::Urpf;
 use fibula::Table;
 

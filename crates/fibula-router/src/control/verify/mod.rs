@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use fibula::live::TableError;
 
-use super::socket::{refuse, send};
+use super::answer::{refuse, send};
 use super::{Level, Router};
 use crate::api;
 use crate::config::{Feed, FeedKind};

@@ -6,22 +6,12 @@
 //!
 //! If configured, zebra gets each route back once it is in the tables or has been refused: see [`Reply`].
 
-mod reply;
-
-pub use reply::Reply;
-
 use super::Rib;
 use super::enter::Entrance;
 use super::keeper::Keeper;
 use super::netlink::{self, Message};
+use super::reply::{FRAME_HEADER, NETLINK, Reply, VERSION};
 use super::sessions::{End, Protocol};
-
-/// Bytes of the header of a frame.
-const FRAME_HEADER: usize = 4;
-/// The version of the protocol.
-const VERSION: u8 = 1;
-/// Type of frames with netlink messages. Others hold protobuf.
-const NETLINK: u8 = 1;
 
 /// Why the bytes of a session cannot be decoded any further.
 #[derive(Debug, Clone, PartialEq, Eq)]

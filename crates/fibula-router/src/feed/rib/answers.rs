@@ -2,8 +2,9 @@
 
 use super::{Choice, Rib};
 use crate::feed::Place;
-use crate::feed::answers::{Answers, Verdict};
-use crate::feed::fpm::Reply;
+use crate::feed::answers::Answers;
+use crate::feed::reply::Reply;
+use crate::feed::reply::Verdict;
 use crate::feed::routes::Effect;
 use crate::feed::state::Count;
 

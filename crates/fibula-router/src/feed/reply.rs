@@ -6,15 +6,28 @@
 
 use netlink_packet_core::NLM_F_REQUEST;
 
-use super::{FRAME_HEADER, NETLINK, VERSION};
-use crate::feed::answers::Verdict;
-use crate::feed::netlink::HEADER;
+use super::netlink::HEADER;
 
+/// Bytes of the header of a frame.
+pub(super) const FRAME_HEADER: usize = 4;
+/// The version of the protocol.
+pub(super) const VERSION: u8 = 1;
+/// Type of frames with netlink messages. Others hold protobuf.
+pub(super) const NETLINK: u8 = 1;
 const OFFLOAD: u32 = 0x4000;
 const TRAP: u32 = 0x8000;
 const OFFLOAD_FAILED: u32 = 0x2000_0000;
 /// Position of `rtm_flags` in a frame.
 const FLAGS: core::ops::Range<usize> = FRAME_HEADER + HEADER + 8..FRAME_HEADER + HEADER + 12;
+
+/// The verdict on a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The route is in the table.
+    Installed,
+    /// The table or a limit has refused the route, or its packets cannot be forwarded.
+    Refused,
+}
 
 /// A frame with the message of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
