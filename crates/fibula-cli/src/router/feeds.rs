@@ -53,7 +53,12 @@ pub(super) fn print(out: &mut impl Write, feeds: &[Feed]) -> io::Result<()> {
                 "  at the limit of VRF {name}, {limit} routes of all feeds: raise 'routes' of its [[vrf]]"
             )?;
         }
-        if feed.overrun && feed.full_vrfs.is_empty() {
+        if feed.lacks_memory {
+            writeln!(
+                out,
+                "  at the limit on the memory of paths and next-hop objects: raise 'feeds.path_bytes'"
+            )?;
+        } else if feed.overrun && feed.full_vrfs.is_empty() {
             writeln!(out, "  at its limit of {} routes: raise 'routes'", thousands(feed.limit))?;
         }
         let counts = feed.counts.iter().filter(|count| count.1 > 0);

@@ -22,6 +22,9 @@ pub struct Feed {
     pub state_seconds: u64,
     /// Whether routes were refused at a limit since the last synchronisation.
     pub overrun: bool,
+    /// Whether paths or next-hop objects were refused at the limit on their memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_memory: bool,
     /// Routes that it has, used or not.
     pub routes: u64,
     /// Routes that lead to no interface of the router, and are not used.

@@ -317,10 +317,18 @@ fn server(
     if let Some(other) = config.feeds.iter().find(same) {
         return Err(text.error(&line.name, format!("feed '{}' listens at {listen} already", other.name)));
     }
+    let allow = allow(text, line)?;
+    if let Some(place) = line.listen.as_ref().filter(|_| allow.is_empty() && !listen.ip().is_loopback()) {
+        let kind = line.kind.get_ref().to_uppercase();
+        let reason = format!(
+            "listen: {kind} has no authentication: name the routers in 'allow', or listen on loopback"
+        );
+        return Err(text.error(place, reason));
+    }
     let (frame_bytes, most) = bytes;
     Ok(FeedServer {
         listen,
-        allow: allow(text, line)?,
+        allow,
         keep: number(text, line.keep.as_ref(), 120, 0, LONGEST, "keep")?,
         sweep: number(text, line.sweep.as_ref(), 60, 0, LONGEST, "sweep")?,
         sessions: number(text, line.sessions.as_ref(), 4, 1, 64, "sessions")?,
@@ -348,12 +356,6 @@ fn allow(text: &Text<'_>, line: &Line) -> Result<Vec<IpPrefix>, ConfigError> {
 
 fn bmp(text: &Text<'_>, config: &Config, line: &Line) -> Result<FeedKind, ConfigError> {
     let server = server(text, config, line, None, (BMP_BYTES, 64 * BMP_BYTES))?;
-    if let Some(place) = line.listen.as_ref().filter(|_| server.allow.is_empty())
-        && !server.listen.ip().is_loopback()
-    {
-        let reason = "listen: BMP has no authentication: name the routers in 'allow', or listen on loopback";
-        return Err(text.error(place, reason));
-    }
     let mut vrfs = vec![(Distinguisher(0), vrf(text, config, line.vrf.as_ref())? as u16)];
     for entry in line.distinguishers.iter().flat_map(Spanned::get_ref) {
         let place = &entry.distinguisher;

@@ -34,6 +34,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) history: History,
     #[serde(default)]
+    pub(super) feeds: Feeds,
+    #[serde(default)]
     pub(super) vrf: Vec<Vrf>,
     #[serde(default)]
     pub(super) interface: Vec<Interface>,
@@ -90,6 +92,12 @@ pub(super) struct Verify {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct History {
     pub(super) changes: Option<Spanned<usize>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Feeds {
+    pub(super) path_bytes: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -88,6 +88,8 @@ pub struct Config {
     pub verify_rate: u32,
     /// Changes of routes that are kept, over all.
     pub history: usize,
+    /// Most bytes of all paths and next-hop objects of feeds.
+    pub path_bytes: usize,
     /// Names of the VRFs; the first is "default".
     pub vrfs: Vec<String>,
     /// Most routes of all feeds together, of each VRF that has such a limit.

@@ -17,6 +17,9 @@ use crate::neighbour::Limits;
 use crate::packet::flow::FlowHash;
 use crate::packet::ipv6;
 
+/// Bytes of paths and next-hop objects of all feeds, unless the file says otherwise: a full table has some thousand paths of
+/// some hundred bytes each.
+const PATH_BYTES: usize = 256 << 20;
 /// Most routes that a limit may allow.
 pub(super) const MOST_ROUTES: usize = 100_000_000;
 
@@ -90,6 +93,14 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         },
         verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
         history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
+        path_bytes: number(
+            &text,
+            file.feeds.path_bytes.as_ref(),
+            PATH_BYTES,
+            1 << 16,
+            1 << 40,
+            "feeds.path_bytes",
+        )?,
         vrfs: vec!["default".to_owned()],
         vrf_limits: vec![None],
         interfaces: Vec::new(),

@@ -31,6 +31,7 @@ pub(super) fn feeds(router: &Router<'_>) -> Vec<api::Feed> {
             state: state.phase.into(),
             state_seconds: ago(state.since_ns),
             overrun: state.is_overrun,
+            lacks_memory: state.lacks_memory,
             routes: feed.len() as u64,
             unresolved: rib.unresolved(number) as u64,
             next_hop_objects: feed.objects() as u64,

@@ -58,6 +58,7 @@ impl Feeds {
         let mut rib = Rib::new(feeds.collect());
         rib.keep_history(config.history);
         rib.limit_vrfs(config.vrf_limits.clone());
+        rib.limit_paths(Some(config.path_bytes));
         Self { rib: Arc::new(Mutex::new(rib)), told, ..Self::default() }
     }
 

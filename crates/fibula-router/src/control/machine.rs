@@ -71,10 +71,39 @@ impl Machine {
         self.addresses.iter().filter(move |address| address.index == index)
     }
 
-    /// Returns all addresses and all broadcast addresses of networks, with the number of their link.
+    /// Returns all addresses, all broadcast addresses of networks, and the addresses by which any router of a network is reached,
+    /// with the number of their link.
     pub(super) fn locals(&self) -> impl Iterator<Item = (u32, IpAddr)> {
         let broadcast = |address: &Address| Some((address.index, IpAddr::V4(address.broadcast?)));
         let own = self.addresses.iter().map(|address| (address.index, address.ip));
-        own.chain(self.addresses.iter().filter_map(broadcast))
+        let anycast = self.addresses.iter().filter_map(|address| Some((address.index, anycast(address)?)));
+        own.chain(self.addresses.iter().filter_map(broadcast)).chain(anycast)
+    }
+}
+/// Returns the subnet-router anycast address of the network of an address: its prefix, with zeros after it (RFC 4291, section
+/// 2.6.1). Networks of /127 have none (RFC 6164, section 6).
+fn anycast(address: &Address) -> Option<IpAddr> {
+    let IpAddr::V6(ip) = address.ip else { return None };
+    let rest = 128 - u32::from(address.len.min(128));
+    let is_one = rest > 1 && !ip.is_unicast_link_local() && !ip.is_loopback();
+    is_one.then(|| IpAddr::V6(u128::checked_shl(u128::from(ip) >> rest.min(127), rest).unwrap_or(0).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_several_routers_have_an_anycast_address() {
+        let of = |ip: &str, len: u8| {
+            anycast(&Address { index: 1, ip: ip.parse().unwrap(), len, broadcast: None })
+                .map(|ip| ip.to_string())
+        };
+        assert_eq!(of("2001:db8:0:7::9", 64).as_deref(), Some("2001:db8:0:7::"));
+        assert_eq!(of("2001:db8::2", 126).as_deref(), Some("2001:db8::"));
+        assert_eq!(of("2001:db8::2", 0).as_deref(), Some("::"));
+        for (ip, len) in [("2001:db8::2", 127), ("2001:db8::2", 128), ("fe80::1", 64), ("192.0.2.1", 24)] {
+            assert_eq!(of(ip, len), None, "{ip}/{len}");
+        }
     }
 }

@@ -25,6 +25,7 @@ mod threads;
 pub mod verify;
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -36,7 +37,7 @@ use std::time::Duration;
 use fibula::live::TableError;
 use fibula::net::Dual;
 
-use crate::config::{Backend, Config};
+use crate::config::{Backend, Config, SOCKET};
 use crate::count::{PortCounters, Totals};
 use crate::forward::fabric::{Fabric, Vrf};
 use crate::forward::{Shared, Worker};
@@ -45,6 +46,7 @@ use crate::kernel::filter::Filter;
 use crate::kernel::netlink::{Event, Neighbour, Netlink};
 use crate::kernel::sys;
 use crate::neighbour::{Duplicate, Key, Probe};
+use crate::packet::ethernet::Mac;
 use crate::stage;
 
 pub use error::ControlError;
@@ -182,7 +184,9 @@ struct Router<'l> {
     /// Routes of each VRF.
     counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
-    devices: std::collections::BTreeMap<u32, u16>,
+    devices: BTreeMap<u32, u16>,
+    /// Neighbours that somebody has set in the kernel, which are never asked for.
+    fixed: BTreeMap<Key, Mac>,
     /// Turns of the main thread; wraps around.
     turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
@@ -214,7 +218,8 @@ pub fn run(
         }
     };
     let threads = router.config.shape.threads(router.config.threads);
-    (router.log)(Level::Note, &format!("forwarding with {threads} threads"));
+    let name = if threads == 1 { "thread" } else { "threads" };
+    (router.log)(Level::Note, &format!("forwarding with {threads} {name}"));
     let (mut probes, mut is_busy) = (Vec::new(), false);
     while !flags.stop.load(Ordering::Relaxed) && !router.workers.ended() {
         let mut fds = vec![sys::readable(&router.netlink), sys::readable(&socket)];
@@ -301,6 +306,7 @@ impl<'l> Router<'l> {
             counts,
             shared,
             devices,
+            fixed: BTreeMap::new(),
             turns: 0,
             counters: Vec::new(),
             lost,
@@ -321,8 +327,13 @@ impl<'l> Router<'l> {
 
     /// Opens the sockets for queries, and then drops all capabilities. It keeps one if the kernel resolves neighbours, because
     /// the router must be allowed to ask for that.
-    fn open_doors(&self) -> Result<(socket::Server, Option<Metrics>), RunError> {
+    fn open_doors(&mut self) -> Result<(socket::Server, Option<Metrics>), RunError> {
         let path = &self.config.socket;
+        // The folder of the default alone is made, where no unit has made it. Another one that is missing is likely a mistake.
+        if let Some(folder) = path.parent().filter(|folder| path.as_os_str() == SOCKET && !folder.exists()) {
+            std::fs::create_dir(folder).map_err(machine_error(format!("folder {}", folder.display())))?;
+            (self.log)(Level::Note, &format!("made the folder {}", folder.display()));
+        }
         let socket = socket::Server::open(path)
             .map_err(machine_error(format!("control socket {}", path.display())))?;
         let open = |address| Metrics::open(address).map_err(machine_error(format!("metrics at {address}")));
@@ -418,13 +429,17 @@ impl<'l> Router<'l> {
         }
     }
 
-    fn neighbour(&self, neighbour: &Neighbour, gone: bool) {
+    fn neighbour(&mut self, neighbour: &Neighbour, gone: bool) {
         let Some(&interface) = self.devices.get(&neighbour.index) else { return };
         let key = match neighbour.ip {
             IpAddr::V4(ip) => Key::v4(interface, ip.into()),
             IpAddr::V6(ip) => Key::v6(interface, ip.into()),
         };
         let now_ns = sys::now_ns();
+        match neighbour.mac.filter(|_| neighbour.is_fixed && !gone) {
+            Some(mac) => _ = self.fixed.insert(key, mac),
+            None => _ = self.fixed.remove(&key),
+        }
         match neighbour.mac {
             Some(mac) if !gone && mac.is_station() => {
                 self.shared.neighbours.learn(key, mac, !neighbour.stale, true, now_ns);
@@ -441,6 +456,11 @@ impl<'l> Router<'l> {
     fn ask_kernel(&mut self, probes: &mut Vec<Probe>) {
         self.shared.neighbours.take_kernel_probes(probes);
         for probe in probes.drain(..) {
+            if let Some(&mac) = self.fixed.get(&probe.key) {
+                // Nobody verifies it, so it is as good as it was.
+                self.shared.neighbours.learn(probe.key, mac, true, true, sys::now_ns());
+                continue;
+            }
             let device = self.devices.iter().find(|entry| *entry.1 == probe.key.interface);
             if let Some((&device, _)) = device {
                 // A request that the kernel does not take is repeated, or the neighbour times out.
@@ -541,6 +561,7 @@ impl<'l> Router<'l> {
             self.feeds.rib().keep_history(config.history);
         }
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
+        self.feeds.rib().limit_paths(Some(config.path_bytes));
         let vrfs = plan::tables(&config, &self.vrfs)?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         self.config = config;

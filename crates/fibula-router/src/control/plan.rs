@@ -14,7 +14,7 @@ use super::ControlError;
 use super::hops::Hops;
 use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
-use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Vrf};
+use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Own, Port, Vrf};
 use crate::io::xdp;
 use crate::neighbour::Key;
 use crate::packet::ethernet::Mac;
@@ -129,6 +129,7 @@ pub(super) fn plan(
         }
     }
     plan.fabric.hops = hops.all().to_vec();
+    plan.fabric.own = Own::of(&plan.fabric.interfaces);
     Ok(plan)
 }
 

@@ -1,13 +1,13 @@
 //! Serves the control socket: a client sends a line, and the router answers with a line of JSON. Only the owner may connect.
 
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::answer::{refuse, send};
 use super::routes::{self, Listing};
@@ -25,7 +25,7 @@ const STALLED: Duration = Duration::from_secs(5);
 /// Most listings at once.
 const LISTINGS: usize = 4;
 /// Longest question.
-const LONGEST: u64 = 1024;
+const LONGEST: usize = 1024;
 
 /// The control socket of a running router.
 #[derive(Debug)]
@@ -39,8 +39,11 @@ pub(super) struct Server {
 impl Server {
     /// Opens the socket. It replaces a socket file that nothing answers on, but not the socket of a running router.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+        if let Some(folder) =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        {
+            let reason = format!("{} is no folder: make it, or name another 'socket'", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
         }
         if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
             if UnixStream::connect(path).is_ok() {
@@ -81,10 +84,8 @@ impl Drop for Server {
 fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -> io::Result<()> {
     // The main thread waits for this client, so both directions have a short timeout.
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut question = String::new();
-    BufReader::new((&stream).take(LONGEST)).read_line(&mut question)?;
+    let question = question(&stream)?;
     // The name of a feed is the rest of the line, because it may contain spaces.
     let (words, feed) = match question.trim_end().split_once(" feed=") {
         Some((words, feed)) => (words, Some(feed)),
@@ -105,6 +106,26 @@ fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -
         },
         _ => refuse(&mut stream, format!("no question '{}'", question.trim())),
     }
+}
+
+/// Reads a question: a line. The deadline is for the whole of it, because a client that sends a byte at a time would hold up the
+/// main thread for as long as it likes if each read had its own.
+fn question(stream: &UnixStream) -> io::Result<String> {
+    let (mut bytes, deadline) = (Vec::new(), Instant::now() + PATIENCE);
+    while !bytes.contains(&b'\n') && bytes.len() < LONGEST {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut part = [0; LONGEST];
+        match (&*stream).read(&mut part)? {
+            0 => break,
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+    }
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
 /// Writes a listing on a thread of its own, because it may be long and its reader slow.

@@ -72,9 +72,56 @@ pub(super) struct Paths {
     free: Vec<u32>,
     /// Numbers given since they were last taken.
     fresh: Vec<u32>,
+    /// Bytes of all paths, and of next-hop objects.
+    bytes: usize,
+    /// Most bytes, if there is a limit.
+    limit: Option<usize>,
+}
+
+/// Bytes that a path or an object takes apart from its ways: an entry of a list and one of a hash table.
+const ENTRY_BYTES: usize = 160;
+
+impl Path {
+    /// Returns the bytes that it takes: its ways are in the list of paths and in the table of their numbers.
+    fn bytes(&self) -> usize {
+        let ways = if let Self::Ways(ways) = self { size_of_val(&**ways) } else { 0 };
+        ENTRY_BYTES + 2 * ways
+    }
+}
+
+impl Object {
+    /// Returns the bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        ENTRY_BYTES + if let Self::Group(members) = self { size_of_val(&**members) } else { 0 }
+    }
 }
 
 impl Paths {
+    /// Sets the limit on the bytes of paths and next-hop objects. What is there stays.
+    pub(super) fn set_limit(&mut self, limit: Option<usize>) {
+        self.limit = limit;
+    }
+
+    /// Returns the bytes of all paths and next-hop objects.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns whether there is room for a path: one that routes have already takes none.
+    pub(super) fn has_room(&self, path: &Path) -> bool {
+        self.has_bytes(path.bytes()) || self.numbers.contains_key(path)
+    }
+
+    /// Returns whether there is room for so many bytes.
+    pub(super) fn has_bytes(&self, bytes: usize) -> bool {
+        self.limit.is_none_or(|limit| self.bytes + bytes <= limit)
+    }
+
+    /// Counts the bytes of next-hop objects that came and went.
+    pub(super) fn charge(&mut self, more: usize, less: usize) {
+        self.bytes = (self.bytes + more).saturating_sub(less);
+    }
+
     /// Returns the number of a path, and counts a route that has it.
     pub(super) fn take(&mut self, path: Path) -> u32 {
         if let Some(&number) = self.numbers.get(&path) {
@@ -85,6 +132,7 @@ impl Paths {
             self.shared.push(None);
             self.shared.len() as u32 - 1
         });
+        self.bytes += path.bytes();
         self.numbers.insert(path.clone(), number);
         self.shared[number as usize] = Some(Shared { path, routes: 1, is_active: false });
         self.fresh.push(number);
@@ -139,6 +187,7 @@ impl Paths {
             (0..self.shared.len() as u32).filter(|&number| unused(&self.shared[number as usize])).collect();
         for &number in &numbers {
             if let Some(shared) = self.shared[number as usize].take() {
+                self.bytes -= shared.path.bytes();
                 self.numbers.remove(&shared.path);
             }
         }

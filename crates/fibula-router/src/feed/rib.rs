@@ -18,10 +18,11 @@ use super::{Out, Place};
 
 /// Most prefixes that may wait to be taken. With more, everything is compared instead.
 const MOST_DIRTY: usize = 1 << 21;
-/// Most ways of a group, each counted as often as its weight says.
+/// Most places of a group, in which each way is repeated as often as its weight says.
 const MOST_WAYS: usize = 1024;
-/// Deepest nesting of groups. The bound also ends groups that contain each other.
-const DEEPEST: usize = 4;
+/// Most ways of a route, and members of a next-hop group. More are cut, so that neither the memory of a path nor the steps to
+/// expand it depend on what a peer sends.
+pub const MOST_MEMBERS: usize = 64;
 
 /// The route that is used for a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +94,17 @@ impl Rib {
         self.vrf_limits = limits;
     }
 
+    /// Sets the limit on the bytes of all paths and next-hop objects. What is there stays.
+    pub fn limit_paths(&mut self, bytes: Option<usize>) {
+        self.paths.set_limit(bytes);
+    }
+
+    /// Returns the bytes of all paths and next-hop objects.
+    #[must_use]
+    pub fn path_bytes(&self) -> usize {
+        self.paths.bytes()
+    }
+
     /// Returns the limit of routes of all feeds together in a VRF, if there is one.
     #[must_use]
     pub fn vrf_limit(&self, vrf: usize) -> Option<usize> {
@@ -124,6 +136,9 @@ impl Rib {
             let vrf = usize::from(vrf);
             self.vrf_limit(vrf).is_none_or(|limit| below(self.len_of(vrf), limit))
         };
+        if state.lacks_memory && !self.paths.has_bytes(self.paths.bytes() / 7) {
+            return false;
+        }
         let is_at_own = state.is_full || state.full_vrfs.is_empty();
         is_at_own && below(routes.len().max(routes.objects()), routes.limit)
             || state.full_vrfs.iter().any(vrf_has_room)
@@ -156,11 +171,17 @@ impl Rib {
         places.into_iter().for_each(|place| self.touch(place));
     }
 
-    /// Adds a route of a feed. It replaces the route of the same prefix and metric.
+    /// Adds a route of a feed, with its first [`MOST_MEMBERS`] ways. It replaces the route of the same prefix and metric.
     ///
     /// # Errors
     /// When the feed or the VRF has reached its limit of routes. The feed is then marked overrun.
-    pub fn insert(&mut self, feed: usize, place: Place, metric: u32, path: Path) -> Result<Effect, Full> {
+    pub fn insert(&mut self, feed: usize, place: Place, metric: u32, mut path: Path) -> Result<Effect, Full> {
+        if let Path::Ways(ways) = &mut path
+            && ways.len() > MOST_MEMBERS
+        {
+            self.feeds[feed].state.count(Count::Cut, 1);
+            *ways = ways[..MOST_MEMBERS].into();
+        }
         let vrf = usize::from(place.0);
         let has_room = self.vrf_limit(vrf).is_none_or(|limit| self.len_of(vrf) < limit);
         let routes = &mut self.feeds[feed];
@@ -177,7 +198,7 @@ impl Rib {
                 Ok(done.effect)
             }
             Err(full) => {
-                routes.state.refuse((full == Full::Vrf).then_some(place.0));
+                routes.state.refuse(full, place.0);
                 self.history.record(Some(feed), What::Refused, place, metric, None);
                 Err(full)
             }
@@ -206,19 +227,32 @@ impl Rib {
         self.paths.get(routes.find(|route| route.0 == metric)?.1)
     }
 
-    /// Adds or replaces a next-hop object of a feed. Routes that lead to the object follow.
+    /// Adds or replaces a next-hop object of a feed. Routes that lead to the object follow. A group keeps its first
+    /// [`MOST_MEMBERS`] members. A group that has a group, or itself, as a member is refused, as in the kernel: what the object
+    /// was before stays.
     ///
     /// # Errors
     /// When the feed has reached its limit of objects.
-    pub fn set_object(&mut self, feed: usize, id: u32, object: Object) -> Result<(), Full> {
+    pub fn set_object(&mut self, feed: usize, id: u32, mut object: Object) -> Result<(), Full> {
         let routes = &mut self.feeds[feed];
-        match routes.set_object(id, object) {
+        if let Object::Group(members) = &mut object {
+            if members.len() > MOST_MEMBERS {
+                routes.state.count(Count::Cut, 1);
+                *members = members[..MOST_MEMBERS].into();
+            }
+            let is_group = |id: u32| matches!(routes.object(id), Some(Object::Group(_)));
+            if members.iter().any(|&(member, _)| member == id || is_group(member)) {
+                routes.state.count(Count::Nested, 1);
+                return Ok(());
+            }
+        }
+        match routes.set_object(id, object, &mut self.paths) {
             Ok(news) => {
                 self.objects_changed |= news;
                 Ok(())
             }
             Err(full) => {
-                routes.state.refuse(None);
+                routes.state.refuse(full, 0);
                 Err(full)
             }
         }
@@ -226,7 +260,7 @@ impl Rib {
 
     /// Removes a next-hop object of a feed. Routes that lead to the object then lead nowhere.
     pub fn remove_object(&mut self, feed: usize, id: u32) -> bool {
-        let was_there = self.feeds[feed].remove_object(id);
+        let was_there = self.feeds[feed].remove_object(id, &mut self.paths);
         self.objects_changed |= was_there;
         was_there
     }
@@ -256,7 +290,7 @@ impl Rib {
 
     /// Removes the next-hop objects of a feed that it has not sent since the pass began.
     pub fn sweep_objects(&mut self, feed: usize) {
-        self.objects_changed |= self.feeds[feed].sweep_objects() > 0;
+        self.objects_changed |= self.feeds[feed].sweep_objects(&mut self.paths) > 0;
     }
 
     /// Removes all routes and objects of a feed that did not come back in time. Returns the number of routes.
@@ -379,7 +413,7 @@ impl Rib {
             return Some(Path::Blackhole);
         }
         let mut ways = Vec::new();
-        ways_of(routes, id, 1, DEEPEST, &mut ways);
+        ways_of(routes, id, &mut ways);
         if ways.is_empty() { None } else { Some(Path::Ways(ways.into())) }
     }
 
@@ -431,19 +465,18 @@ fn copy<K: Key>(from: &RibOf<K>, to: &mut RibOf<K>) -> Result<(), RibError> {
     from.iter().try_for_each(|route: Route<K>| to.insert(route).map(drop))
 }
 
-/// Appends the ways of an object, with the weights of nested groups multiplied.
-fn ways_of(routes: &Routes, id: u32, weight: u32, depth: usize, ways: &mut Vec<Way>) {
-    if depth == 0 || ways.len() >= MOST_WAYS {
-        return;
-    }
+/// Appends the ways of an object. A member of a group that is a group itself has none, as in the kernel, so the steps are at most
+/// [`MOST_MEMBERS`].
+fn ways_of(routes: &Routes, id: u32, ways: &mut Vec<Way>) {
     match routes.object(id) {
-        Some(Object::Way(way)) => {
-            ways.push(Way { weight: way.weight.saturating_mul(weight), ..way.clone() });
-        }
+        Some(Object::Way(way)) => ways.push(way.clone()),
         Some(Object::Group(members)) => {
-            members.iter().for_each(|&(id, share)| {
-                ways_of(routes, id, weight.saturating_mul(share.max(1)), depth - 1, ways);
-            });
+            ways.extend(members.iter().filter_map(|&(id, share)| match routes.object(id)? {
+                Object::Way(way) => {
+                    Some(Way { weight: way.weight.saturating_mul(share.max(1)), ..way.clone() })
+                }
+                Object::Group(_) | Object::Blackhole => None,
+            }));
         }
         Some(Object::Blackhole) | None => {}
     }

@@ -8,6 +8,7 @@ use fibula::net::Family;
 use super::Place;
 use super::answers::Answers;
 use super::path::{Object, Path, Paths};
+pub use super::state::Full;
 use super::state::State;
 
 /// A route of a feed: the one with the lowest metric of its prefix.
@@ -18,24 +19,6 @@ pub(super) struct Entry {
     pub(super) metric: u32,
     /// The pass of marking in which the feed last sent it.
     mark: u32,
-}
-
-/// The limit that refuses a route or a next-hop object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
-    /// The limit of the feed.
-    Feed,
-    /// The limit of the VRF, for the routes of all feeds together.
-    Vrf,
-}
-
-impl core::fmt::Display for Full {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Feed => "more routes than its limit: raise 'routes'",
-            Self::Vrf => "more routes than the limit of a VRF: raise 'routes' of its [[vrf]]",
-        })
-    }
 }
 
 /// The effect of a message on a route.
@@ -156,6 +139,9 @@ impl Routes {
     ) -> Result<Inserted, Full> {
         let full = if self.len() >= self.limit { Some(Full::Feed) } else { (!has_room).then_some(Full::Vrf) };
         let vrf = usize::from(place.0);
+        if !paths.has_room(&path) {
+            return Err(Full::Memory);
+        }
         let Some(map) = self.vrfs.get_mut(vrf) else { return Err(Full::Feed) };
         let best = map.get_mut(place.1);
         let new = |paths: &mut Paths, mark| Entry { path: paths.take(path), metric, mark };
@@ -259,8 +245,16 @@ impl Routes {
     }
 
     /// Adds or replaces a next-hop object. Returns whether it has changed.
-    pub(super) fn set_object(&mut self, id: u32, object: Object) -> Result<bool, Full> {
+    pub(super) fn set_object(&mut self, id: u32, object: Object, paths: &mut Paths) -> Result<bool, Full> {
         let (mark, full) = (self.mark, self.objects.len() >= self.limit);
+        let more = object.bytes();
+        let less = self.objects.get(&id).map_or(0, |known| known.0.bytes());
+        if !paths.has_bytes(more.saturating_sub(less)) {
+            return Err(Full::Memory);
+        }
+        if less > 0 || !full {
+            paths.charge(more, less);
+        }
         match self.objects.get_mut(&id) {
             Some(known) => {
                 known.1 = mark;
@@ -274,8 +268,10 @@ impl Routes {
     }
 
     /// Removes a next-hop object. Returns whether it existed.
-    pub(super) fn remove_object(&mut self, id: u32) -> bool {
-        self.objects.remove(&id).is_some()
+    pub(super) fn remove_object(&mut self, id: u32, paths: &mut Paths) -> bool {
+        let gone = self.objects.remove(&id);
+        paths.charge(0, gone.as_ref().map_or(0, |object| object.0.bytes()));
+        gone.is_some()
     }
 
     /// Begins a pass of marking. Routes that the feed sends from here on are marked.
@@ -309,9 +305,13 @@ impl Routes {
     }
 
     /// Removes the next-hop objects that the feed has not sent since the pass began. Returns their number.
-    pub(super) fn sweep_objects(&mut self) -> usize {
+    pub(super) fn sweep_objects(&mut self, paths: &mut Paths) -> usize {
         let (before, mark) = (self.objects.len(), self.mark);
-        self.objects.retain(|_, object| object.1 == mark);
+        self.objects.retain(|_, object| {
+            let stays = object.1 == mark;
+            paths.charge(0, if stays { 0 } else { object.0.bytes() });
+            stays
+        });
         before - self.objects.len()
     }
 }

@@ -16,6 +16,9 @@ use super::{Rib, lock};
 const PAUSE_NS: u64 = 1_000_000_000;
 const MOST_DOUBLED: u32 = 6;
 
+/// How long a connection may take to send its first whole message.
+const SILENCE_NS: u64 = 10_000_000_000;
+
 /// A protocol of feeds.
 pub trait Protocol {
     /// The state of a connection.
@@ -66,6 +69,8 @@ pub enum SessionError {
         /// The other end of the session.
         session: SocketAddr,
     },
+    /// It has sent no whole message in ten seconds, or while others waited for a place.
+    Silent(SocketAddr),
     /// Its bytes end it.
     Ended {
         /// The other end of the connection.
@@ -81,6 +86,9 @@ impl fmt::Display for SessionError {
             Self::Replaced(peer) => write!(f, "a newer session has taken the place of {peer}"),
             Self::Taken { peer, session } => {
                 write!(f, "connection of {peer} closed: the session is that of {session}")
+            }
+            Self::Silent(peer) => {
+                write!(f, "connection of {peer} closed: it sent no whole message in time")
             }
             Self::Ended { peer, end: End::Broken(why) | End::Overrun(why) } => write!(f, "{peer}: {why}"),
         }
@@ -115,6 +123,7 @@ pub struct Sessions<P: Protocol> {
 struct Connection<C> {
     number: u64,
     peer: SocketAddr,
+    since_ns: u64,
     inner: C,
     role: Role,
 }
@@ -127,6 +136,8 @@ enum Role {
     Session,
     /// Another connection has replaced it.
     Replaced,
+    /// It has said nothing for too long, or while others waited for its place.
+    Silent,
 }
 
 impl<P: Protocol> Sessions<P> {
@@ -149,7 +160,20 @@ impl<P: Protocol> Sessions<P> {
         state.count(Count::Sessions, 1);
         self.next += 1;
         let inner = self.protocol.connect();
-        self.connections.push(Connection { number: self.next, peer, inner, role: Role::New });
+        // A place is given up for one that waits, so that silent connections keep nobody out. The oldest goes, because a peer that
+        // has just connected is about to speak.
+        if self.open() >= self.limits.sessions
+            && let Some(oldest) = self.connections.iter_mut().find(|connection| connection.role == Role::New)
+        {
+            oldest.role = Role::Silent;
+        }
+        self.connections.push(Connection {
+            number: self.next,
+            peer,
+            since_ns: now_ns,
+            inner,
+            role: Role::New,
+        });
         Some(self.next)
     }
 
@@ -160,11 +184,18 @@ impl<P: Protocol> Sessions<P> {
             Some("its address is not in the list 'allow'".into())
         } else if now_ns < self.refuse_until_ns {
             Some("the session before was past a limit".into())
-        } else if self.connections.len() >= *sessions {
-            Some(format!("there are {} already", self.connections.len()))
+        } else if self.open() >= *sessions
+            && !self.connections.iter().any(|connection| connection.role == Role::New)
+        {
+            Some(format!("there are {} already", self.open()))
         } else {
             None
         }
+    }
+
+    /// Returns the number of connections that are not about to be closed.
+    fn open(&self) -> usize {
+        self.connections.iter().filter(|connection| connection.role != Role::Silent).count()
     }
 
     /// Enters the bytes of a connection, all at once, so that changes that came together are seen together.
@@ -184,6 +215,11 @@ impl<P: Protocol> Sessions<P> {
         if connection.role == Role::Replaced {
             return Err(SessionError::Replaced(peer));
         }
+        let is_late = now_ns.saturating_sub(connection.since_ns) >= SILENCE_NS;
+        if connection.role == Role::Silent || bytes.is_empty() && connection.role == Role::New && is_late {
+            lock(rib).feed(self.protocol.feed()).state.count(Count::Closed, 1);
+            return Err(SessionError::Silent(peer));
+        }
         if bytes.is_empty() {
             return Ok(());
         }
@@ -200,6 +236,11 @@ impl<P: Protocol> Sessions<P> {
         let inner = &mut self.connections[at].inner;
         let entered = self.protocol.enter(inner, &mut rib, &mut self.keeper, now_ns);
         entered.map_err(|end| {
+            // Only the session may pause its feed: whatever another connection sends is that connection's fault alone.
+            let end = match end {
+                End::Overrun(why) if self.connections[at].role != Role::Session => End::Broken(why),
+                end => end,
+            };
             self.end(&end, &mut rib, now_ns);
             SessionError::Ended { peer, end }
         })

@@ -41,6 +41,10 @@ pub enum Count {
     Unsupported,
     /// Damaged messages.
     Malformed,
+    /// Routes and groups with more ways than a route may have, which were cut.
+    Cut,
+    /// Groups inside groups, which were refused.
+    Nested,
     /// Connections accepted.
     Sessions,
     /// Connections closed because of what they sent, or refused as too many.
@@ -59,7 +63,7 @@ pub enum Count {
 
 impl Count {
     /// All counters.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Messages,
         Self::Inserted,
         Self::Removed,
@@ -70,6 +74,8 @@ impl Count {
         Self::OtherTable,
         Self::Unsupported,
         Self::Malformed,
+        Self::Cut,
+        Self::Nested,
         Self::Sessions,
         Self::Closed,
         Self::Resynchronised,
@@ -93,6 +99,8 @@ impl Count {
             Self::OtherTable => "other-table",
             Self::Unsupported => "unsupported",
             Self::Malformed => "malformed",
+            Self::Cut => "cut",
+            Self::Nested => "nested-groups",
             Self::Sessions => "sessions",
             Self::Closed => "closed",
             Self::Resynchronised => "resynchronised",
@@ -101,6 +109,29 @@ impl Count {
             Self::NotInstalled => "not-installed",
             Self::Unacknowledged => "unacknowledged",
         }
+    }
+}
+
+/// The limit that refuses a route or a next-hop object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// The limit of the feed.
+    Feed,
+    /// The limit of the VRF, for the routes of all feeds together.
+    Vrf,
+    /// The limit of the memory of all paths and next-hop objects.
+    Memory,
+}
+
+impl core::fmt::Display for Full {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Feed => "more routes than its limit: raise 'routes'",
+            Self::Memory => {
+                "more memory of paths and next-hop objects than the limit: raise 'feeds.path_bytes'"
+            }
+            Self::Vrf => "more routes than the limit of a VRF: raise 'routes' of its [[vrf]]",
+        })
     }
 }
 
@@ -117,6 +148,8 @@ pub struct State {
     pub is_overrun: bool,
     /// Whether routes were refused at the feed's own limit.
     pub is_full: bool,
+    /// Whether routes were refused at the limit on the memory of paths and next-hop objects.
+    pub lacks_memory: bool,
     /// The VRFs at whose limits routes were refused.
     pub full_vrfs: BTreeSet<u16>,
     /// Whether the feed is reading routes again, or will.
@@ -150,16 +183,17 @@ impl State {
     }
 
     /// Notes that a limit of a VRF or of the feed has refused a route or an object.
-    pub fn refuse(&mut self, vrf: Option<u16>) {
+    pub fn refuse(&mut self, full: Full, vrf: u16) {
         self.count(Count::Refused, 1);
         self.is_overrun = true;
-        self.is_full |= vrf.is_none();
-        self.full_vrfs.extend(vrf);
+        self.is_full |= full == Full::Feed;
+        self.lacks_memory |= full == Full::Memory;
+        self.full_vrfs.extend((full == Full::Vrf).then_some(vrf));
     }
 
     /// Forgets earlier refusals, because everything is sent again.
     pub fn forget_overrun(&mut self) {
-        (self.is_overrun, self.is_full) = (false, false);
+        (self.is_overrun, self.is_full, self.lacks_memory) = (false, false, false);
         self.full_vrfs.clear();
     }
 

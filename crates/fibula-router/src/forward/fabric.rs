@@ -219,6 +219,40 @@ pub struct Fabric {
     pub bridge: bool,
     /// ICMP errors a second and in a burst, for each port of each worker.
     pub icmp_rate: (u32, u32),
+    /// The router's own addresses, which no packet that it forwards has as its source.
+    pub own: Own,
+}
+
+/// The addresses of interfaces, by VRF.
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    /// A bit for each value of the six lowest bits of an address that some address has. Most packets are settled by it.
+    bits: u64,
+    /// VRF and address, in order. An IPv4 address has the bits that it has in a packet's columns.
+    addresses: Vec<(usize, bool, u128)>,
+}
+
+impl Own {
+    /// Collects the addresses of interfaces.
+    #[must_use]
+    pub fn of(interfaces: &[Interface]) -> Self {
+        let mut addresses = Vec::new();
+        for interface in interfaces {
+            let v4 = interface.v4.iter().map(|&(address, _)| (interface.vrf, false, u128::from(address)));
+            addresses
+                .extend(v4.chain(interface.v6.iter().map(|&(address, _)| (interface.vrf, true, address))));
+        }
+        addresses.sort_unstable();
+        let bits = addresses.iter().fold(0, |bits, own| bits | 1 << (own.2 & 63));
+        Self { bits, addresses }
+    }
+
+    /// Returns whether an address is the router's own in a VRF.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, vrf: usize, v6: bool, address: u128) -> bool {
+        self.bits >> (address & 63) & 1 != 0 && self.addresses.binary_search(&(vrf, v6, address)).is_ok()
+    }
 }
 
 impl Fabric {
@@ -260,5 +294,33 @@ impl Fabric {
     pub fn any_v6(&self, vrf: usize) -> Option<u128> {
         // `1 << 127` is neither link-local nor multicast, so this finds a global address.
         self.interfaces.iter().filter(|interface| interface.vrf == vrf).find_map(|i| i.v6_towards(1 << 127))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_addresses_are_those_of_a_vrf_and_a_family() {
+        let interface = |vrf, v4: u32, v6: u128| Interface {
+            name: "eth".into(),
+            port: 0,
+            vlan: 0,
+            mac: Mac::default(),
+            mtu: 1500,
+            v4: vec![(v4, 24)],
+            v6: vec![(v6, 64)],
+            vrf,
+            urpf: Urpf::Off,
+            kernel: false,
+            up: true,
+        };
+        let own = Own::of(&[interface(0, 1, 1 << 64), interface(1, 2, 2)]);
+        assert!(own.contains(0, false, 1) && own.contains(0, true, 1 << 64) && own.contains(1, true, 2));
+        for (vrf, v6, address) in [(1, false, 1), (0, true, 1), (0, false, 2), (0, false, 65), (2, true, 2)] {
+            assert!(!own.contains(vrf, v6, address), "{vrf} {v6} {address}");
+        }
+        assert!(!Own::default().contains(0, false, 0));
     }
 }

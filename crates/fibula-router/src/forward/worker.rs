@@ -365,10 +365,11 @@ fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<()
     if item.group {
         return Err(DropReason::LinkBroadcast.into());
     }
-    if item.is_martian_source() {
+    let interface = &fabric.interfaces[usize::from(item.interface)];
+    if item.is_martian_source() || fabric.own.contains(interface.vrf, item.v6, item.source) {
         return Err(DropReason::MartianSource.into());
     }
-    let urpf = fabric.interfaces[usize::from(item.interface)].urpf;
+    let urpf = interface.urpf;
     if urpf == Urpf::Off {
         return Ok(());
     }

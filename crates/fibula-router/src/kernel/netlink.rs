@@ -31,6 +31,9 @@ const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x100;
 const NTF_USE: u8 = 1;
 const NUD_STALE: u16 = 4;
 const NUD_FAILED: u16 = 0x20;
+const NUD_NOARP: u16 = 0x40;
+const NUD_PERMANENT: u16 = 0x80;
+const NTF_EXT_LEARNED: u8 = 0x10;
 const NUD_VALID: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
 
 /// A device of the kernel.
@@ -74,6 +77,9 @@ pub struct Neighbour {
     pub stale: bool,
     /// Whether it does not answer.
     pub failed: bool,
+    /// Whether an operator or another program has set it: it is permanent, needs no resolution, or was learned elsewhere. The
+    /// kernel never verifies it, and a request to do so would take that away.
+    pub is_fixed: bool,
 }
 
 /// An event of the kernel.
@@ -206,6 +212,7 @@ fn neighbour(message: &[u8]) -> Option<Neighbour> {
         mac: mac.filter(|_| state & NUD_VALID != 0),
         stale: state & NUD_STALE != 0,
         failed: state & NUD_FAILED != 0,
+        is_fixed: state & (NUD_NOARP | NUD_PERMANENT) != 0 || message.get(10)? & NTF_EXT_LEARNED != 0,
     })
 }
 
@@ -316,7 +323,8 @@ impl Netlink {
     }
 
     /// Requests the kernel to resolve a neighbour, or to verify a stale one. The kernel does not do this by itself, because it
-    /// does not send the packets.
+    /// does not send the packets. A neighbour that [is fixed](Neighbour::is_fixed) must not be asked for: since Linux 5.16 the
+    /// request makes an entry of it that is resolved and forgotten.
     ///
     /// # Errors
     /// When the kernel does not take the request.
@@ -375,8 +383,18 @@ mod tests {
             mac: Some(Mac([2, 0, 0, 0, 0, 9])),
             stale: false,
             failed: false,
+            is_fixed: false,
         };
         assert_eq!(events, [Event::Neighbour(expected)]);
+        // Entries that somebody has set: permanent, without resolution, learned elsewhere.
+        for (state, flags) in [(0x80u16, 0u8), (0x40, 0), (0x02, 0x10)] {
+            let mut message = message.clone();
+            message[24..26].copy_from_slice(&state.to_ne_bytes());
+            message[26] = flags;
+            let mut events = Vec::new();
+            decode(&message, |event| events.push(event));
+            assert_eq!(events, [Event::Neighbour(Neighbour { is_fixed: true, ..expected })]);
+        }
         for len in 0..message.len() {
             decode(&message[..len], |_| {});
             let mut cut = message.clone();

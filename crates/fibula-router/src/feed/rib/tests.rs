@@ -109,9 +109,18 @@ fn objects_are_followed_by_their_routes() {
     assert_eq!(shares(&ways), [3, 1]);
     rib.set_object(0, 7, Object::Blackhole).unwrap();
     assert_eq!(rib.expand(number), Some(Path::Blackhole));
-    // Of two groups that contain each other, nothing is left.
-    rib.set_object(0, 7, Object::Group([(8, 1)].into())).unwrap();
-    rib.set_object(0, 8, Object::Group([(7, 1)].into())).unwrap();
+    // A group that holds itself or another group is refused, and what was there stays.
+    rib.set_object(0, 7, Object::Group([(7, 1)].into())).unwrap();
+    rib.set_object(0, 8, Object::Group([(1, 1), (2, 1)].into())).unwrap();
+    rib.set_object(0, 7, Object::Group([(1, 1), (8, 1)].into())).unwrap();
+    assert_eq!(rib.expand(number), Some(Path::Blackhole));
+    assert_eq!(rib.feeds()[0].state.counted(Count::Nested), 2);
+    // A member that becomes a group later has no ways.
+    rib.set_object(0, 7, Object::Group([(1, 1), (2, 1)].into())).unwrap();
+    rib.set_object(0, 2, Object::Group([(1, 1)].into())).unwrap();
+    let Some(Path::Ways(ways)) = rib.expand(number) else { panic!() };
+    assert_eq!(ways.len(), 1);
+    rib.remove_object(0, 1);
     assert_eq!(rib.expand(number), None);
     assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), None)]);
     assert!(rib.remove_object(0, 7) && !rib.remove_object(0, 7));
@@ -186,4 +195,32 @@ fn weights_are_shares() {
     assert_eq!(shares(&ways(&[4, 2])), [2, 1]);
     assert_eq!(shares(&ways(&[0, u32::MAX])), [1, 1023]);
     assert_eq!(shares(&[]), [] as [usize; 0]);
+}
+
+#[test]
+fn ways_are_cut_and_the_memory_of_paths_is_limited() {
+    let mut rib = rib();
+    let ways = |count: u8| {
+        Path::Ways((0..count).map(|n| Way::new(Some(IpAddr::from([10, 9, 0, n])), Out::Near(0))).collect())
+    };
+    rib.insert(0, place("192.0.2.0/24"), 0, ways(200)).unwrap();
+    let Some(Path::Ways(kept)) = rib.path_of(0, place("192.0.2.0/24"), 0) else { panic!() };
+    assert_eq!(kept.len(), MOST_MEMBERS);
+    rib.set_object(0, 5, Object::Group((0..200).map(|n| (n + 100, 1)).collect())).unwrap();
+    assert_eq!(rib.feeds()[0].state.counted(Count::Cut), 2);
+    // At the limit a path that routes have already needs none, and another one is refused. Less is room again.
+    rib.limit_paths(Some(rib.path_bytes()));
+    rib.insert(0, place("198.51.100.0/24"), 0, ways(200)).unwrap();
+    assert_eq!(rib.insert(0, place("203.0.113.0/24"), 0, via(1)), Err(Full::Memory));
+    assert_eq!(rib.set_object(0, 6, Object::Blackhole), Err(Full::Memory));
+    assert!(rib.feeds()[0].state.lacks_memory && !rib.feeds()[0].state.is_full);
+    assert!(rib.remove_object(0, 5));
+    rib.insert(0, place("203.0.113.0/24"), 0, via(1)).unwrap();
+    for prefix in ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"] {
+        rib.remove(0, place(prefix), None);
+    }
+    while !rib.take(9).is_empty() {}
+    let _ = rib.take_objects_changed();
+    rib.collect();
+    assert_eq!(rib.path_bytes(), 0);
 }
