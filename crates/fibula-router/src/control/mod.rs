@@ -421,6 +421,22 @@ impl<'l> Router<'l> {
             );
             (self.log)(Level::Warning, &reason);
         }
+        let moved =
+            self.filter.as_ref().filter(|_| changed).map(|filter| self.kept.follow(&self.machine, filter));
+        for (device, done) in moved.into_iter().flatten() {
+            match done {
+                Ok(index) => (self.log)(
+                    Level::Note,
+                    &format!("device {device} was made again, with number {index}: taken up"),
+                ),
+                Err(reason) => (self.log)(
+                    Level::Warning,
+                    &format!(
+                        "device {device} was made again and cannot be taken up: {reason}; restart the router"
+                    ),
+                ),
+            }
+        }
         if changed && let Err(reason) = self.replan() {
             (self.log)(
                 Level::Warning,

@@ -1,5 +1,6 @@
 //! Opens the sources and sinks of frames. Each thread that receives or sends gets its own end of every port.
 
+use std::io;
 use std::iter::repeat_with;
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::{RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
 #[cfg(feature = "dpdk")]
 use crate::io::dpdk;
-use crate::io::packet::{Receive, Transmit};
+use crate::io::packet::{Receive, Socket, Transmit};
 use crate::io::ports::{Common, Input, Output, Ports, Sink, Source};
 use crate::io::tap::Tap;
 use crate::io::xdp::{self, Queue};
@@ -70,12 +71,44 @@ fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>) -> 
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     attached: Vec<Attached>,
+    packet: Vec<PacketPort>,
     promiscuous: Vec<Promiscuous>,
     #[cfg(feature = "dpdk")]
     ports: std::collections::HashMap<String, std::sync::Arc<dpdk::Port>>,
 }
 
+/// A port of packet sockets.
+#[derive(Debug)]
+struct PacketPort {
+    device: String,
+    /// The number of the device that it is at.
+    index: u32,
+    sockets: Vec<Socket>,
+    _attached: Attached,
+}
+
 impl Kept {
+    /// Moves ports to devices that have their names and other numbers, because they were deleted and made again. Returns the
+    /// names of the devices, each with the number or why it failed.
+    pub(super) fn follow(&mut self, machine: &Machine, filter: &Filter) -> Vec<(String, io::Result<u32>)> {
+        let mut moved = Vec::new();
+        for port in &mut self.packet {
+            let Some(link) = machine.link(&port.device).filter(|link| link.index != port.index) else {
+                continue;
+            };
+            // The filter first, so that the kernel forwards nothing that the router forwards too.
+            let done = filter.attach(link.index).and_then(|attached| {
+                port.sockets.iter().try_for_each(|socket| socket.move_to(link.index))?;
+                port._attached = attached;
+                Ok(link.index)
+            });
+            // Not tried again at every event if it fails.
+            port.index = link.index;
+            moved.push((port.device.clone(), done));
+        }
+        moved
+    }
+
     /// Returns the ports unknown to the kernel, with their names.
     #[cfg(feature = "dpdk")]
     pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
@@ -239,18 +272,25 @@ pub(super) fn rings(
     for (number, backend) in ports.iter().enumerate() {
         let Backend::Packet { device, frames } = backend else { continue };
         let link = link(machine, device)?;
-        kept.attached.push(filter.attach(link).map_err(machine_error(format!("filter of {device}")))?);
+        let attached = filter.attach(link).map_err(machine_error(format!("filter of {device}")))?;
+        let mut moving = Vec::new();
         // Groups are shared by the whole network namespace, so the number must differ between ports and between routers.
         let fanout = (queues.sources.len() > 1).then_some((std::process::id() as u16) ^ (number as u16) << 8);
         let ring = |error| RunError::Machine(format!("rings of {device}"), error);
         for sources in &mut queues.sources {
-            sources[number] = Source::Packet(Receive::open(link, *frames, fanout).map_err(ring)?);
+            let receive = Receive::open(link, *frames, fanout).map_err(ring)?;
+            moving.push(receive.socket().map_err(ring)?);
+            sources[number] = Source::Packet(receive);
         }
         for (thread, sinks) in queues.sinks.iter_mut().enumerate() {
             if sends(config.shape, number, thread) {
-                sinks[number] = Sink::Packet(Transmit::open(link, *frames).map_err(ring)?);
+                let transmit = Transmit::open(link, *frames).map_err(ring)?;
+                moving.push(transmit.socket().map_err(ring)?);
+                sinks[number] = Sink::Packet(transmit);
             }
         }
+        let device = device.clone();
+        kept.packet.push(PacketPort { device, index: link, sockets: moving, _attached: attached });
     }
     sockets(ports, machine, config, &filter, queues, &mut kept.attached)?;
     Ok(Some(filter))

@@ -76,6 +76,23 @@ fn ring(fd: &OwnedFd, option: i32, frames: usize) -> io::Result<Slots> {
     Slots::map(fd.as_fd(), BLOCK, blocks, SLOT)
 }
 
+/// The socket of a ring, for the thread that follows devices.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    protocol: u16,
+}
+
+impl Socket {
+    /// Moves the ring to another device. A socket whose device was deleted has none, and serves the new one from here on.
+    ///
+    /// # Errors
+    /// When the device is gone, and for sockets that share a device in a fanout group, which the kernel does not move.
+    pub fn move_to(&self, device: u32) -> io::Result<()> {
+        sys::bind(self.fd.as_fd(), &sys::packet_address(self.protocol, device))
+    }
+}
+
 /// The receive ring of a device, for one worker.
 #[derive(Debug)]
 pub struct Receive {
@@ -87,6 +104,14 @@ pub struct Receive {
 }
 
 impl Receive {
+    /// Returns another descriptor of the socket, to move it to another device.
+    ///
+    /// # Errors
+    /// When the process has no more descriptors.
+    pub fn socket(&self) -> io::Result<Socket> {
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL })
+    }
+
     /// Opens a ring of at least `frames` frames. Workers of one device share it by the number of their `fanout` group.
     ///
     /// # Errors
@@ -205,6 +230,14 @@ pub struct Transmit {
 }
 
 impl Transmit {
+    /// Returns another descriptor of the socket, to move it to another device.
+    ///
+    /// # Errors
+    /// When the process has no more descriptors.
+    pub fn socket(&self) -> io::Result<Socket> {
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0 })
+    }
+
     /// Opens a ring of at least `frames` frames.
     ///
     /// # Errors
