@@ -46,7 +46,9 @@ mod linux {
 
     pub(super) fn receive(device: &str, seconds: f64) -> Result<String, Failure> {
         let mut io = Ports::default();
-        io.push(Source::Packet(Receive::open(link(device)?.index, FRAMES, None)?), Sink::None);
+        let receive = Receive::open(FRAMES, None)?;
+        receive.socket()?.begin(link(device)?.index)?;
+        io.push(Source::Packet(receive), Sink::None);
         let (begin, mut latencies) = (Instant::now(), Vec::new());
         while begin.elapsed().as_secs_f64() < seconds {
             let count = io.receive(0);

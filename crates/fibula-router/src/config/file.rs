@@ -14,6 +14,7 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) pin: bool,
     pub(super) mode: Option<Spanned<String>>,
+    pub(super) start_after: Option<Spanned<u32>>,
     pub(super) socket: Option<String>,
     pub(super) metrics: Option<Spanned<String>>,
     #[serde(default)]

@@ -88,6 +88,8 @@ pub struct Config {
     pub verify_rate: u32,
     /// Changes of routes that are kept, over all.
     pub history: usize,
+    /// Seconds after which forwarding begins though a feed has no full table yet.
+    pub start_after_s: u32,
     /// Most bytes of all paths and next-hop objects of feeds.
     pub path_bytes: usize,
     /// Names of the VRFs; the first is "default".

@@ -17,6 +17,8 @@ use crate::neighbour::Limits;
 use crate::packet::flow::FlowHash;
 use crate::packet::ipv6;
 
+/// Seconds after which forwarding begins though a feed has no full table.
+const START_AFTER: u32 = 60;
 /// Bytes of paths and next-hop objects of all feeds, unless the file says otherwise: a full table has some thousand paths of
 /// some hundred bytes each.
 const PATH_BYTES: usize = 256 << 20;
@@ -93,6 +95,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         },
         verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
         history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
+        start_after_s: number(&text, file.start_after.as_ref(), START_AFTER, 0, 3600, "start_after")?,
         path_bytes: number(
             &text,
             file.feeds.path_bytes.as_ref(),

@@ -187,6 +187,8 @@ struct Router<'l> {
     devices: BTreeMap<u32, u16>,
     /// Neighbours that somebody has set in the kernel, which are never asked for.
     fixed: BTreeMap<Key, Mac>,
+    /// When forwarding begins at the latest; `None` once it has begun.
+    begin_ns: Option<u64>,
     /// Turns of the main thread; wraps around.
     turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
@@ -208,6 +210,8 @@ pub fn run(
     read: &mut dyn FnMut() -> Result<Config, Box<dyn core::error::Error + Send + Sync>>,
     log: &mut dyn FnMut(Level, &str),
 ) -> Result<Vec<(String, Totals)>, RunError> {
+    // Workers go on until the kernel forwards again, so they have a flag of their own.
+    let (outer, flags) = (flags, &Flags { stop: Arc::default(), reload: Arc::clone(&flags.reload) });
     let mut router = Router::start(config, folder, flags, log)?;
     let (mut socket, mut metrics) = match router.open_doors() {
         Ok(doors) => doors,
@@ -217,11 +221,13 @@ pub fn run(
             return Err(error);
         }
     };
-    let threads = router.config.shape.threads(router.config.threads);
-    let name = if threads == 1 { "thread" } else { "threads" };
-    (router.log)(Level::Note, &format!("forwarding with {threads} {name}"));
     let (mut probes, mut is_busy) = (Vec::new(), false);
-    while !flags.stop.load(Ordering::Relaxed) && !router.workers.ended() {
+    while !outer.stop.load(Ordering::Relaxed) && !router.workers.ended() {
+        if let Err(error) = router.begin_if_ready(is_busy) {
+            flags.stop.store(true, Ordering::Relaxed);
+            router.end()?;
+            return Err(error);
+        }
         let mut fds = vec![sys::readable(&router.netlink), sys::readable(&socket)];
         fds.extend(metrics.iter().map(sys::readable));
         // A signal may end the wait early, which does no harm.
@@ -238,10 +244,16 @@ pub fn run(
             router.reload(read().map_err(ControlError::Unread));
         }
     }
+    router.kept.hand_back();
+    // The time in which workers empty their rings.
+    std::thread::sleep(DRAIN);
     flags.stop.store(true, Ordering::Relaxed);
     drop((socket, metrics));
     router.end()
 }
+
+/// How long workers go on after the kernel forwards again.
+const DRAIN: Duration = Duration::from_millis(10);
 
 impl<'l> Router<'l> {
     fn start(
@@ -307,6 +319,7 @@ impl<'l> Router<'l> {
             shared,
             devices,
             fixed: BTreeMap::new(),
+            begin_ns: Some(sys::now_ns() + u64::from(config.start_after_s) * 1_000_000_000),
             turns: 0,
             counters: Vec::new(),
             lost,
@@ -345,6 +358,40 @@ impl<'l> Router<'l> {
     }
 
     /// Starts the threads.
+    /// Begins to forward, once the first full table of every feed is in the tables, or the time for that is over. The kernel
+    /// forwards until then, so that nothing is lost at a start.
+    fn begin_if_ready(&mut self, is_busy: bool) -> Result<(), RunError> {
+        let Some(due_ns) = self.begin_ns else { return Ok(()) };
+        let late = sys::now_ns() >= due_ns;
+        let waiting: Vec<String> = {
+            let rib = self.feeds.rib();
+            let is_waiting = |feed: &&crate::feed::routes::Routes| !feed.state.has_table;
+            let mut waiting: Vec<_> =
+                rib.feeds().iter().filter(is_waiting).map(|feed| feed.name.clone()).collect();
+            if waiting.is_empty() && (is_busy || rib.is_dirty()) {
+                waiting.push(String::new());
+            }
+            waiting
+        };
+        if !waiting.is_empty() && !late {
+            return Ok(());
+        }
+        self.begin_ns = None;
+        if let Some(filter) = &self.filter {
+            self.kept.begin(&self.machine, filter)?;
+        }
+        for feed in waiting.iter().filter(|feed| !feed.is_empty()) {
+            (self.log)(
+                Level::Warning,
+                &format!("feed {feed}: no full table in time; forwarding begins without it"),
+            );
+        }
+        let threads = self.config.shape.threads(self.config.threads);
+        let name = if threads == 1 { "thread" } else { "threads" };
+        (self.log)(Level::Note, &format!("forwarding with {threads} {name}"));
+        Ok(())
+    }
+
     fn spawn(&mut self, ports: &[Backend], queues: Queues, flags: &Flags) -> Result<(), RunError> {
         let places = threads::places(&self.config);
         let mut jobs = Vec::new();

@@ -84,7 +84,8 @@ struct PacketPort {
     /// The number of the device that it is at.
     index: u32,
     sockets: Vec<Socket>,
-    _attached: Attached,
+    /// The filter, once the router forwards.
+    attached: Option<Attached>,
 }
 
 impl Kept {
@@ -92,14 +93,14 @@ impl Kept {
     /// names of the devices, each with the number or why it failed.
     pub(super) fn follow(&mut self, machine: &Machine, filter: &Filter) -> Vec<(String, io::Result<u32>)> {
         let mut moved = Vec::new();
-        for port in &mut self.packet {
+        for port in self.packet.iter_mut().filter(|port| port.attached.is_some()) {
             let Some(link) = machine.link(&port.device).filter(|link| link.index != port.index) else {
                 continue;
             };
             // The filter first, so that the kernel forwards nothing that the router forwards too.
             let done = filter.attach(link.index).and_then(|attached| {
                 port.sockets.iter().try_for_each(|socket| socket.move_to(link.index))?;
-                port._attached = attached;
+                port.attached = Some(attached);
                 Ok(link.index)
             });
             // Not tried again at every event if it fails.
@@ -107,6 +108,29 @@ impl Kept {
             moved.push((port.device.clone(), done));
         }
         moved
+    }
+
+    /// Takes over from the kernel: attaches the filter, which keeps it from forwarding, and lets the rings take frames.
+    pub(super) fn begin(&mut self, machine: &Machine, filter: &Filter) -> Result<(), RunError> {
+        for port in &mut self.packet {
+            if let Some(link) = machine.link(&port.device) {
+                port.index = link.index;
+            }
+            let attached = filter.attach(port.index);
+            port.attached = Some(attached.map_err(machine_error(format!("filter of {}", port.device)))?);
+            let begun = port.sockets.iter().try_for_each(|socket| socket.begin(port.index));
+            begun.map_err(machine_error(format!("rings of {}", port.device)))?;
+        }
+        Ok(())
+    }
+
+    /// Hands back to the kernel. Frames that are in the rings are forwarded still. No frame is forwarded twice; one that comes
+    /// between the two steps of its device is lost.
+    pub(super) fn hand_back(&mut self) {
+        for port in &mut self.packet {
+            port.sockets.iter().for_each(|socket| socket.end(port.index));
+            port.attached = None;
+        }
     }
 
     /// Returns the ports unknown to the kernel, with their names.
@@ -272,13 +296,12 @@ pub(super) fn rings(
     for (number, backend) in ports.iter().enumerate() {
         let Backend::Packet { device, frames } = backend else { continue };
         let link = link(machine, device)?;
-        let attached = filter.attach(link).map_err(machine_error(format!("filter of {device}")))?;
         let mut moving = Vec::new();
         // Groups are shared by the whole network namespace, so the number must differ between ports and between routers.
         let fanout = (queues.sources.len() > 1).then_some((std::process::id() as u16) ^ (number as u16) << 8);
         let ring = |error| RunError::Machine(format!("rings of {device}"), error);
         for sources in &mut queues.sources {
-            let receive = Receive::open(link, *frames, fanout).map_err(ring)?;
+            let receive = Receive::open(*frames, fanout).map_err(ring)?;
             moving.push(receive.socket().map_err(ring)?);
             sources[number] = Source::Packet(receive);
         }
@@ -290,7 +313,7 @@ pub(super) fn rings(
             }
         }
         let device = device.clone();
-        kept.packet.push(PacketPort { device, index: link, sockets: moving, _attached: attached });
+        kept.packet.push(PacketPort { device, index: link, sockets: moving, attached: None });
     }
     sockets(ports, machine, config, &filter, queues, &mut kept.attached)?;
     Ok(Some(filter))

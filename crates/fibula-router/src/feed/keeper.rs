@@ -84,7 +84,9 @@ impl Keeper {
         }
         if let Some(began_ns) = self.began_ns {
             let (passed, quiet) = (now_ns.saturating_sub(began_ns), now_ns.saturating_sub(self.heard_ns));
-            let is_quiet = passed >= self.times.sweep_ns && quiet >= self.times.quiet_ns;
+            let is_quiet = quiet >= self.times.quiet_ns;
+            rib.feed(self.feed).state.has_table |= is_quiet;
+            let is_quiet = passed >= self.times.sweep_ns && is_quiet;
             let is_complete =
                 self.complete_ns.is_some_and(|at| now_ns.saturating_sub(at) >= self.times.quiet_ns);
             if is_quiet || is_complete || passed >= self.times.sweep_ns.saturating_mul(2) {

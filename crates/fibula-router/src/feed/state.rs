@@ -144,6 +144,8 @@ pub struct State {
     pub phase: Phase,
     /// Time at which the phase began.
     pub since_ns: u64,
+    /// Whether the first full table is in: the feed was established once, or its first session has been silent for a while.
+    pub has_table: bool,
     /// Whether routes were refused at a limit since the last synchronisation.
     pub is_overrun: bool,
     /// Whether routes were refused at the feed's own limit.
@@ -202,6 +204,7 @@ impl State {
         if self.phase != phase {
             self.phase = phase;
             self.since_ns = now_ns;
+            self.has_table |= phase == Phase::Established;
         }
     }
 

@@ -81,6 +81,7 @@ fn ring(fd: &OwnedFd, option: i32, frames: usize) -> io::Result<Slots> {
 pub struct Socket {
     fd: OwnedFd,
     protocol: u16,
+    fanout: Option<u16>,
 }
 
 impl Socket {
@@ -90,6 +91,30 @@ impl Socket {
     /// When the device is gone, and for sockets that share a device in a fanout group, which the kernel does not move.
     pub fn move_to(&self, device: u32) -> io::Result<()> {
         sys::bind(self.fd.as_fd(), &sys::packet_address(self.protocol, device))
+    }
+
+    /// Lets a receive ring take frames of a device from now on. Does nothing for a transmit ring.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    pub fn begin(&self, device: u32) -> io::Result<()> {
+        if self.protocol == 0 {
+            return Ok(());
+        }
+        self.move_to(device)?;
+        if let Some(group) = self.fanout {
+            // After the socket has its device, which is what the members of a group share.
+            let value = i32::from(group) | (FANOUT_HASH | FANOUT_IGNORE_OUTGOING) << 16;
+            sys::set_number(self.fd.as_fd(), SOL_PACKET, PACKET_FANOUT, value)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a receive ring take no more frames. The sockets of a fanout group go on until they are closed.
+    pub fn end(&self, device: u32) {
+        if self.protocol != 0 {
+            let _ = sys::bind(self.fd.as_fd(), &sys::packet_address(0, device));
+        }
     }
 }
 
@@ -101,6 +126,7 @@ pub struct Receive {
     head: usize,
     /// Frames of the burst that is being handled.
     held: usize,
+    fanout: Option<u16>,
 }
 
 impl Receive {
@@ -109,24 +135,20 @@ impl Receive {
     /// # Errors
     /// When the process has no more descriptors.
     pub fn socket(&self) -> io::Result<Socket> {
-        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL })
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL, fanout: self.fanout })
     }
 
-    /// Opens a ring of at least `frames` frames. Workers of one device share it by the number of their `fanout` group.
+    /// Opens a ring of at least `frames` frames, which takes none before [`Socket::begin`]. Workers of one device share it by the
+    /// number of their `fanout` group.
     ///
     /// # Errors
-    /// Without CAP_NET_RAW, without memory for the ring, and when the device is gone.
-    pub fn open(device: u32, frames: usize, fanout: Option<u16>) -> io::Result<Self> {
+    /// Without CAP_NET_RAW, and without memory for the ring.
+    pub fn open(frames: usize, fanout: Option<u16>) -> io::Result<Self> {
         // Open without a protocol, so that nothing arrives before the ring exists.
         let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let slots = ring(&fd, PACKET_RX_RING, frames)?;
         sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
-        sys::bind(fd.as_fd(), &sys::packet_address(ETH_P_ALL, device))?;
-        if let Some(group) = fanout {
-            let value = i32::from(group) | (FANOUT_HASH | FANOUT_IGNORE_OUTGOING) << 16;
-            sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_FANOUT, value)?;
-        }
-        Ok(Self { fd, slots, head: 0, held: 0 })
+        Ok(Self { fd, slots, head: 0, held: 0, fanout })
     }
 
     pub(super) fn receive(&mut self) -> usize {
@@ -235,7 +257,7 @@ impl Transmit {
     /// # Errors
     /// When the process has no more descriptors.
     pub fn socket(&self) -> io::Result<Socket> {
-        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0 })
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0, fanout: None })
     }
 
     /// Opens a ring of at least `frames` frames.
