@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::event::{Action, Event};
 use crate::next_hops::Label;
 use crate::text::BgpdumpFields;
-use crate::value::{Facts, Value};
+use crate::value::{Facts, Value, asn};
 
 /// Takes the routes that pass every condition; an empty condition is passed by all.
 ///
@@ -83,9 +83,9 @@ impl Filter {
         self.origin_as.is_empty()
             || match origin {
                 Label::Number(number) => self.origin_as.contains(number),
-                Label::Origins(origins) => origins
+                Label::Origins(origins) | Label::Text(origins) => origins
                     .split(['_', ','])
-                    .any(|one| one.parse().is_ok_and(|number| self.origin_as.contains(&number))),
+                    .any(|one| asn(one).is_some_and(|number| self.origin_as.contains(&number))),
                 _ => false,
             }
     }
@@ -113,16 +113,47 @@ impl FromStr for AsPathPattern {
     }
 }
 
-/// A community, `64500:7`, or a large one, `64500:7:8`; `*` is any number.
+/// A community, `64500:7`, or a large one, `64500:7:8`; `*` is any number. A well-known one may have its name: `no-export`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommunityPattern(Box<str>);
+pub struct CommunityPattern(Box<[Option<u32>]>);
+
+/// Names of well-known communities (IANA, BGP Well-known Communities), and those that tools print: 65535 and this number.
+const WELL_KNOWN: &[(&str, u32)] = &[
+    ("graceful-shutdown", 0),
+    ("accept-own", 1),
+    ("llgr-stale", 6),
+    ("no-llgr", 7),
+    ("accept-own-nexthop", 8),
+    ("standby-pe", 9),
+    ("blackhole", 666),
+    ("no-export", 65_281),
+    ("no-advertise", 65_282),
+    ("no-export-subconfed", 65_283),
+    ("no-export-sub-confed", 65_283),
+    ("local-as", 65_283),
+    ("nopeer", 65_284),
+    ("no-peer", 65_284),
+];
+
+/// Returns the number of a well-known community by its name; `_` is as good as `-`.
+fn well_known(name: &str) -> Option<u32> {
+    let is = |own: &str| {
+        let plain = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+        own.len() == name.len() && own.bytes().zip(name.bytes()).all(|(own, byte)| own == plain(byte))
+    };
+    WELL_KNOWN.iter().find(|(own, _)| is(own)).map(|&(_, number)| number)
+}
 
 impl CommunityPattern {
     /// Returns whether the community matches.
     #[must_use]
     pub fn is_match(&self, community: &str) -> bool {
-        let mut parts = community.split(':');
-        let all = self.0.split(':').all(|own| parts.next().is_some_and(|part| own == "*" || own == part));
+        let is = |own: Option<u32>, part: u32| own.is_none_or(|own| own == part);
+        if let Some(number) = well_known(community) {
+            return matches!(*self.0, [high, low] if is(high, 65_535) && is(low, number));
+        }
+        let mut parts = community.split(':').map(|part| part.parse::<u32>().ok());
+        let all = self.0.iter().all(|&own| parts.next().flatten().is_some_and(|part| is(own, part)));
         all && parts.next().is_none()
     }
 }
@@ -131,14 +162,14 @@ impl FromStr for CommunityPattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
-        let is_part = |part: &str| part == "*" || part.parse::<u32>().is_ok();
-        let parts = text.split(':').count();
-        // The well-known ones have names: no-export.
-        let is_name = parts == 1 && text.starts_with(|c: char| c.is_ascii_alphabetic());
-        if is_name || matches!(parts, 2 | 3) && text.split(':').all(is_part) {
-            return Ok(Self(text.into()));
+        if let Some(number) = well_known(text) {
+            return Ok(Self(Box::new([Some(65_535), Some(number)])));
         }
-        Err(PatternError("not a community, such as 64500:7, 64500:* or 64500:7:8".into()))
+        let part = |part: &str| if part == "*" { Some(None) } else { part.parse::<u32>().ok().map(Some) };
+        let parts: Option<Box<[Option<u32>]>> = text.split(':').map(part).collect();
+        parts.filter(|parts| matches!(parts.len(), 2 | 3)).map(Self).ok_or_else(|| {
+            PatternError("not a community, such as 64500:7, 64500:*, 64500:7:8 or no-export".into())
+        })
     }
 }
 
@@ -207,11 +238,32 @@ mod tests {
     #[test]
     fn patterns_are_checked() {
         assert!("(".parse::<AsPathPattern>().is_err());
-        for good in ["1:2", "*:2", "1:2:3", "1:*:*", "no-export"] {
+        for good in ["1:2", "*:2", "1:2:3", "1:*:*", "no-export", "NO_EXPORT", "local-AS"] {
             good.parse::<CommunityPattern>().unwrap();
         }
-        for bad in ["", "1", "1:", "a:b", "1:2:3:4", "4294967296:1"] {
+        for bad in ["", "1", "1:", "a:b", "1:2:3:4", "4294967296:1", "no-such"] {
             assert!(bad.parse::<CommunityPattern>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn communities_are_numbers() {
+        for (pattern, community, expected) in [
+            ("no-export", "65535:65281", true),
+            ("65535:65281", "no-export", true),
+            ("65535:*", "no-advertise", true),
+            ("*:666", "blackhole", true),
+            ("65535:65283", "local-AS", true),
+            ("no-export", "no-advertise", false),
+            ("no-export", "65535:65281:0", false),
+            ("64500:7", "64500:007", true),
+            ("64500:7", "64500:70", false),
+            ("*:*", "64500:7", true),
+            ("*:*", "rt:64500:7", false),
+            ("*:*:*", "64500:7:8", true),
+        ] {
+            let parsed: CommunityPattern = pattern.parse().unwrap();
+            assert_eq!(parsed.is_match(community), expected, "{pattern} {community}");
         }
     }
 

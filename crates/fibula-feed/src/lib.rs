@@ -55,4 +55,4 @@ pub use load::{
     PeerCounts, PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, Truncation,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};
-pub use value::{Facts, Value, ValueError};
+pub use value::{Facts, Value, ValueError, asn};

@@ -231,17 +231,53 @@ pub(crate) fn plain(label: &Label, value: &Value) -> Label {
 /// Returns the origin of an AS path in the form of [`Label::Origins`]: the last AS, or the members of a last set. Segments
 /// of a confederation are not origins for others.
 fn origin(path: &str) -> Label {
-    let word = path.split_ascii_whitespace().next_back().unwrap_or_default();
-    if let Some(set) = word.strip_suffix('}') {
-        // bgpdump separates the members by commas.
-        let set = &set[set.rfind('{').map_or(0, |at| at + 1)..];
-        return match set.parse() {
-            Ok(number) => Label::Number(number),
-            Err(_) if set.is_empty() => Label::Absent,
-            Err(_) => Label::Origins(set.into()),
-        };
+    let path = path.trim_ascii_end();
+    if let Some(set) = path.strip_suffix('}') {
+        return members(&set[set.rfind('{').map_or(0, |at| at + 1)..]);
     }
+    let word = path.split_ascii_whitespace().next_back().unwrap_or_default();
     word.parse().map_or(Label::Absent, Label::Number)
+}
+
+/// Returns the members of an AS set, which tools separate by commas or by blanks.
+fn members(set: &str) -> Label {
+    let between = |c: char| c == ',' || c.is_ascii_whitespace();
+    let members: Vec<&str> = set.split(between).filter(|member| !member.is_empty()).collect();
+    match members[..] {
+        [] => Label::Absent,
+        [one] if let Some(number) = asn(one) => Label::Number(number),
+        _ => Label::Origins(members.join(",").into()),
+    }
+}
+
+/// Returns the origin that a column of a table has: an AS number in any of its forms, the members of a set, or other text.
+pub(crate) fn origins(text: &str) -> Label {
+    let set = text.trim().strip_prefix('{').and_then(|set| set.strip_suffix('}'));
+    match (set, asn(text.trim())) {
+        (Some(set), _) => members(set),
+        (None, Some(number)) => Label::Number(number),
+        (None, None) => Label::of_text(text),
+    }
+}
+
+/// Returns an AS number, as tools write it: `64500`, `AS64500`, or `1.10` (RFC 5396).
+#[must_use]
+pub fn asn(text: &str) -> Option<u32> {
+    let digits = match text.as_bytes() {
+        [b'A' | b'a', b'S' | b's', ..] => text[2..].trim_start(),
+        _ => text,
+    };
+    let number = |digits: &str| {
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u32>().ok().filter(|_| plain)
+    };
+    match digits.split_once('.') {
+        Some((high, low)) => {
+            let half = |digits: &str| number(digits).filter(|&half| half <= 0xffff);
+            Some(half(high)? << 16 | half(low)?)
+        }
+        None => number(digits),
+    }
 }
 
 #[cfg(test)]
@@ -262,12 +298,50 @@ mod tests {
     }
 
     #[test]
+    fn origins_of_tables_have_the_form_of_origins() {
+        for (text, expected) in [
+            ("AS64500", Label::Number(64_500)),
+            (" 1.10 ", Label::Number(65_546)),
+            ("{64511,64512}", Label::Origins("64511,64512".into())),
+            ("64511_64512", Label::Origins("64511_64512".into())),
+            ("none", Label::Text("none".into())),
+            ("", Label::Absent),
+        ] {
+            assert_eq!(origins(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn as_numbers_have_three_forms() {
+        for (text, expected) in [
+            ("64500", Some(64_500)),
+            ("AS64500", Some(64_500)),
+            ("as 7", Some(7)),
+            ("1.10", Some(65_546)),
+            ("AS65535.65535", Some(u32::MAX)),
+            ("4294967295", Some(u32::MAX)),
+            ("4294967296", None),
+            ("1.65536", None),
+            ("1.2.3", None),
+            ("+1", None),
+            ("AS", None),
+            ("1.", None),
+            ("", None),
+            ("ASx", None),
+        ] {
+            assert_eq!(asn(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn the_origin_is_the_last_as_or_the_last_set() {
         for (path, expected) in [
             ("64500 64501", Label::Number(64501)),
             ("64500", Label::Number(64500)),
             ("64500 {7}", Label::Number(7)),
             ("64500 {7,8}", Label::Origins("7,8".into())),
+            ("64500 {7 8}", Label::Origins("7,8".into())),
+            ("64500 { 7, 8 }", Label::Origins("7,8".into())),
             ("{7,8} 9", Label::Number(9)),
             ("", Label::Absent),
             ("7 {}", Label::Absent),

@@ -3,7 +3,9 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bgpkit_parser::models::{self, AsPath, AsPathSegment, AsnLength, AttrType, MetaCommunity, Origin};
+use bgpkit_parser::models::{
+    self, AsPath, AsPathSegment, AsnLength, AttrType, Community, MetaCommunity, Origin,
+};
 use bgpkit_parser::parser::bgp::attributes::parse_attributes;
 use bytes::{Bytes, BytesMut};
 use fibula::net::Family;
@@ -64,6 +66,7 @@ pub struct Attributes {
     parsed: models::Attributes,
     encoded_bytes: usize,
     since: Option<u32>,
+    is_of_first_version: bool,
 }
 
 /// Attributes, and the two fields of prefixes that may be among them, as offsets within the message.
@@ -145,7 +148,8 @@ impl Attributes {
         };
         let parsed = parse(rest, width, base, faults)?;
         let next_hop = next_hop.or(parsed.next_hop());
-        let attributes = Self { next_hop, parsed, encoded_bytes: section.len(), since: None };
+        let attributes =
+            Self { next_hop, parsed, encoded_bytes: section.len(), since: None, is_of_first_version: false };
         Ok(Decoded { attributes, reach, unreach })
     }
 
@@ -155,8 +159,15 @@ impl Attributes {
         self.since
     }
 
-    pub(crate) fn set_since(&mut self, seconds: u32) {
-        self.since = Some(seconds);
+    /// Says that they are from a table dump. A time of 0 is none.
+    pub(crate) fn set_dumped(&mut self, since: u32, is_second_version: bool) {
+        self.since = Some(since).filter(|&since| since != 0);
+        self.is_of_first_version = !is_second_version;
+    }
+
+    /// Returns whether they are from a record of `TABLE_DUMP`, not of its second version.
+    pub(crate) fn is_of_first_version(&self) -> bool {
+        self.is_of_first_version
     }
 
     /// Returns the number of bytes that they were decoded from; the memory they take is proportional to it.
@@ -217,10 +228,11 @@ impl Attributes {
         self.parsed.multi_exit_discriminator()
     }
 
-    /// Returns COMMUNITIES in order, separated by blanks, without large and extended communities.
+    /// Returns COMMUNITIES in order, separated by blanks, as bgpdump prints them: without large and extended communities.
     #[must_use]
     pub fn communities(&self) -> String {
         let shown = self.parsed.iter_communities().filter_map(|community| match community {
+            MetaCommunity::Plain(Community::NoExportSubConfed) => Some("local-AS".to_owned()),
             MetaCommunity::Plain(_) => Some(community.to_string()),
             _ => None,
         });

@@ -99,6 +99,7 @@ impl<'a> Record<'a> {
 
     fn value(&self, value: &Value) -> Label {
         match self.text(value) {
+            Some(text) if *value == Value::OriginAs => value::origins(text),
             Some(text) => Label::of_text(text),
             // The number that a table leads to may be an AS.
             None if *value == Value::OriginAs => value::plain(&self.value(&Value::NextHop), value),

@@ -10,6 +10,7 @@ use fibula::net::{Family, parse_address};
 use super::live::Live;
 use crate::event::Peer;
 use crate::ledger::{Held, Ledger, Map};
+use crate::value::asn;
 
 /// Selects the peers whose routes become the table, if a feed has several.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,16 +56,13 @@ impl fmt::Display for PeerName {
     }
 }
 
-/// `192.0.2.1`, `2001:db8::1`, `AS64500` or `64500`.
+/// `192.0.2.1`, `2001:db8::1`, `AS64500`, `64500` or, for AS 65546, `1.10`.
 impl FromStr for PeerName {
     type Err = PeerNameError;
 
     fn from_str(text: &str) -> Result<Self, PeerNameError> {
-        let number = text.strip_prefix("AS").or(text.strip_prefix("as")).unwrap_or(text);
-        if number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() {
-            return number.parse().map(Self::As).map_err(|_| PeerNameError);
-        }
-        parse_address(text.as_bytes()).map(Self::Address).map_err(|_| PeerNameError)
+        let number = asn(text).map(Self::As);
+        number.or_else(|| parse_address(text.as_bytes()).ok().map(Self::Address)).ok_or(PeerNameError)
     }
 }
 

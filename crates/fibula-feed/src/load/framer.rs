@@ -140,6 +140,9 @@ impl<R: Read> Framer<R> {
             let bytes = &self.buffer[self.start + len..];
             match Frame::counted(bytes, self.ended, &mut self.steps) {
                 Frame::Record(header) => {
+                    // Whoever reads the block finds the length that was recognised.
+                    let place = self.start + len + Header::BYTES - 4;
+                    self.buffer[place..place + 4].copy_from_slice(&header.len.to_be_bytes());
                     // Another list of peers applies from here on, so this is where the next block begins.
                     if is_peer_table(&header) && len > 0 {
                         break;

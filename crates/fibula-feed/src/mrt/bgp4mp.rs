@@ -117,7 +117,8 @@ fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -
         sink.fault(fault.at(start));
     }
     let path = prefix.into();
-    let route = Dumped { time, peer, path, width: AsWidth::Two, family, next_hop, since };
+    let is_second_version = true;
+    let route = Dumped { time, peer, path, width: AsWidth::Two, family, next_hop, since, is_second_version };
     route.tell(record, from, len, sink)
 }
 

@@ -1,6 +1,6 @@
 //! Where records begin and end (RFC 6396 section 2).
 
-use super::{KINDS, Skipped};
+use super::{KINDS, Skipped, table_dump};
 use crate::event::Time;
 
 /// The largest record that is accepted. The largest messages are 65,535 bytes (RFC 8654); a prefix with the routes of
@@ -122,10 +122,29 @@ fn believed(bytes: &[u8], last: bool) -> Belief {
     let Some(rest) = bytes.get(header.record_bytes()..) else { return Belief::Unsure };
     match Header::read(rest) {
         Some(next) if next.is_plausible() => Belief::Yes(header),
-        Some(_) => Belief::No(Some(header)),
+        Some(_) => short(header, bytes, last).unwrap_or(Belief::No(Some(header))),
         // A few bytes of a record whose rest is missing, or the end.
-        None if last => Belief::Yes(header),
+        None if last => short(header, bytes, last).unwrap_or(Belief::Yes(header)),
         None => Belief::Unsure,
+    }
+}
+
+/// Bytes that are missing from the length of a record of `TABLE_DUMP`, in dumps that RIS made in January 2000: it leaves out the
+/// view and the sequence number.
+const SHORT_BY: u32 = 4;
+
+/// Returns what is believed of a record whose length is too short by that: its routes end there, and so do the bytes, or
+/// another record follows. The header that is returned has the whole length.
+fn short(header: Header, bytes: &[u8], last: bool) -> Option<Belief> {
+    let whole = Header { len: header.len + SHORT_BY, ..header };
+    if !table_dump::ends_at(whole, bytes) {
+        return None;
+    }
+    let rest = bytes.get(whole.record_bytes()..)?;
+    match Header::read(rest) {
+        Some(next) => next.is_plausible().then_some(Belief::Yes(whole)),
+        None if last => Some(Belief::Yes(whole)),
+        None => Some(Belief::Unsure),
     }
 }
 
@@ -136,11 +155,12 @@ fn resume(bytes: &[u8], last: bool, cut: bool, steps: &mut u64) -> Option<usize>
     let end = bytes.len().saturating_sub(Header::BYTES);
     let found = (1..end).find(|&at| {
         let Some(header) = Header::read(&bytes[at..]).filter(Header::is_read) else { return false };
-        match bytes.get(at + header.record_bytes()..) {
+        let follows = match bytes.get(at + header.record_bytes()..) {
             Some([]) => last && !cut,
             Some(rest) => Header::read(rest).is_some_and(|next| next.is_read()),
             None => false,
-        }
+        };
+        follows || matches!(short(header, &bytes[at..], last && !cut), Some(Belief::Yes(_)))
     });
     *steps += found.unwrap_or(end) as u64;
     found

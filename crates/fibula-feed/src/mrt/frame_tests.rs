@@ -121,3 +121,34 @@ fn text_is_not_searched_for_records() {
     damage[63] = 0;
     assert!(after(&damage));
 }
+
+/// A record of `TABLE_DUMP` for IPv4 with these bytes of attributes, whose length leaves out that many bytes.
+fn dump(attributes: usize, short_by: usize) -> Vec<u8> {
+    let mut body = vec![0, 0, 0, 7, 10, 0, 0, 0, 8, 1, 0x38, 0x6d, 0x43, 0x80, 192, 0, 2, 1, 0xfb, 0xf4];
+    body.extend((attributes as u16).to_be_bytes());
+    body.extend(vec![0xee; attributes]);
+    let mut dump = record(12, 1, &body);
+    dump[8..12].copy_from_slice(&((body.len() - short_by) as u32).to_be_bytes());
+    dump
+}
+
+#[test]
+fn lengths_that_leave_out_four_bytes_are_recognised_by_what_follows() {
+    let (short, right) = (dump(30, 4), dump(30, 0));
+    for records in [short.repeat(2), [short.clone(), right.clone()].concat()] {
+        assert_eq!(frame(&records, true), (whole(&right), 1));
+        assert_eq!(frame(&records[..short.len() + 12], false).0, whole(&right));
+        assert_eq!(frame(&records[..short.len() + 11], false).0, Frame::More);
+    }
+    // The last record ends with the file.
+    assert_eq!(frame(&short, true).0, whole(&right));
+    // Right lengths stay as they are, whatever follows: three bytes less are damage, and so are four where the routes do not end.
+    assert_eq!(frame(&right.repeat(2), true).0, whole(&right));
+    assert_ne!(frame(&dump(30, 3).repeat(2), true).0, whole(&right));
+    let mut other = short.clone();
+    other[33] -= 1;
+    assert_ne!(frame(&other.repeat(2), true).0, whole(&right));
+    // Reading resumes after damage, too.
+    let damaged = [vec![0xfe; 40], short.repeat(2)].concat();
+    assert_eq!(frame(&damaged, true).0, Frame::Lost(40));
+}

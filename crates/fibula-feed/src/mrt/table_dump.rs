@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fibula::net::{Family, IpPrefix, Key, Prefix};
 
-use super::{Cursor, Fault, FaultKind, Kind, Mention, PeerTable, Reading, Record, Sink};
+use super::{Cursor, Fault, FaultKind, Header, Kind, Mention, PeerTable, Reading, Record, Sink};
 use crate::bgp::{AsWidth, Attributes};
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
 use crate::next_hops::Label;
@@ -27,6 +27,23 @@ fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Readin
             return Ok(());
         }
     }
+}
+
+/// Returns whether the routes of a record, of which `bytes` are the beginning, end where its header says.
+pub(super) fn ends_at(header: Header, bytes: &[u8]) -> bool {
+    let address = match (header.kind, header.subtype) {
+        (12, 1) => 4,
+        (12, 2) => 16,
+        _ => return false,
+    };
+    // The view and the sequence number come first. Each route has a prefix, its length, a status, a time, a peer and its AS.
+    let mut at = Header::BYTES + 4;
+    while at < header.record_bytes() {
+        at += 2 * address + 8;
+        let Some([high, low]) = bytes.get(at..at + 2) else { return false };
+        at += 2 + usize::from(u16::from_be_bytes([*high, *low]));
+    }
+    at == header.record_bytes()
 }
 
 fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Sink) -> Reading<()> {
@@ -59,6 +76,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
         family,
         next_hop: None,
         since,
+        is_second_version: false,
     };
     route.tell(record, from, len, sink)
 }
@@ -90,18 +108,20 @@ pub(super) struct Dumped {
     pub(super) next_hop: Option<IpAddr>,
     /// When the collector received the route.
     pub(super) since: u32,
+    /// Whether the record is one of `TABLE_DUMP_V2`.
+    pub(super) is_second_version: bool,
 }
 
 impl Dumped {
     /// Reads the `len` bytes of attributes at `from` of the record and reports the route.
     pub(super) fn tell(self, record: &Record, from: usize, len: u16, sink: &mut dyn Sink) -> Reading<()> {
-        let start = from - super::Header::BYTES;
+        let start = from - Header::BYTES;
         let section = record.body.slice(start..start + usize::from(len));
         let mut faults: Vec<Fault> = Vec::new();
         let decoded = Attributes::decode(&section, from, self.width, Some(self.family), &mut faults);
         faults.into_iter().for_each(|fault| sink.fault(fault));
         let mut attributes = decoded?.attributes;
-        attributes.set_since(self.since);
+        attributes.set_dumped(self.since, self.is_second_version);
         attributes.missing().for_each(|fault| sink.fault(fault.at(from)));
         // Some daemons dump routes of IPv6 without one.
         let next_hop = attributes.next_hop().or(self.next_hop).unwrap_or_else(|| {

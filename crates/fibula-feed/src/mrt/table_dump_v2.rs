@@ -122,7 +122,8 @@ fn entries(
             continue;
         }
         let (time, width) = (record.header.time, AsWidth::Four);
-        let route = Dumped { time, peer, path, width, family, next_hop: None, since };
+        let is_second_version = true;
+        let route = Dumped { time, peer, path, width, family, next_hop: None, since, is_second_version };
         if let Err(fault) = route.tell(record, from, len, sink) {
             sink.fault(fault);
         }

@@ -178,7 +178,10 @@ fn path_len(field: Field<'_>) -> Result<u32, LineError> {
 /// Those of `out`.
 pub fn write(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
     let (path, letter, kind) = match &event.action {
-        Action::Announce(route) if route.dumped => (route.path, 'B', "TABLE_DUMP2"),
+        Action::Announce(route) if route.dumped => {
+            let first = route.attributes.as_ref().is_some_and(|known| known.is_of_first_version());
+            (route.path, 'B', if first { "TABLE_DUMP" } else { "TABLE_DUMP2" })
+        }
         Action::Announce(route) => (route.path, 'A', "BGP4MP"),
         Action::Withdraw(path) => (*path, 'W', "BGP4MP"),
         Action::SessionEnd | Action::Nothing => return Ok(()),
