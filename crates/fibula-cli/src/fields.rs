@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fibula_feed::{Label, Value};
+use fibula_feed::Label;
 
 use crate::load::Columns;
 use crate::objects::csv_field;
@@ -27,7 +27,7 @@ pub(crate) struct Fields {
 
 impl Fields {
     pub(crate) fn new(format: Format, columns: &Columns) -> Self {
-        let names = columns.values.iter().map(Value::column).collect();
+        let names = columns.values.iter().map(|value| unlike_own(value.column())).collect();
         let words = columns.values.iter().map(ToString::to_string).collect();
         let (prefix, implied) = (String::new(), columns.implied);
         Self { format, names, words, implied, separator: b',', prefix, is_open: false }
@@ -40,7 +40,16 @@ impl Fields {
 
     /// Returns a field as it is between separators. Labels have no tabs.
     fn escaped(&self, text: String) -> String {
-        if self.separator == b',' { csv_field(&text).into_owned() } else { text }
+        match self.separator {
+            b',' => csv_field(&text).into_owned(),
+            b' ' => Label::Text(text.into()).line(),
+            _ => text,
+        }
+    }
+
+    /// Returns the text of a field without a value: nothing, but a mark where nothing would not be a field.
+    pub(crate) fn absent(&self) -> &'static str {
+        if self.separator == b' ' { "-" } else { "" }
     }
 
     /// Returns the names of all columns, separated.
@@ -48,10 +57,15 @@ impl Fields {
         self.list().join(&char::from(self.separator).to_string())
     }
 
+    /// Returns the name of a column, as it is between separators.
+    pub(crate) fn name(&self, name: &str) -> String {
+        self.escaped(format!("{}{name}", self.prefix))
+    }
+
     /// Returns the names of all columns, as they are between separators.
     pub(crate) fn list(&self) -> Vec<String> {
         let names = std::iter::once("next_hop").chain(self.names.iter().map(String::as_str));
-        names.map(|name| self.escaped(format!("{}{name}", self.prefix))).collect()
+        names.map(|name| self.name(name)).collect()
     }
 
     /// Appends the fields of a label, as they come after a comma in CSV, after a comma in an object of JSON, and after a
@@ -68,8 +82,9 @@ impl Fields {
                 for at in 0..self.names.len() {
                     out.push(self.separator);
                     let value = values.get(at).unwrap_or(&Label::Absent);
-                    if *value != Label::Absent {
-                        out.extend_from_slice(self.escaped(value.to_string()).as_bytes());
+                    match value {
+                        Label::Absent => out.extend_from_slice(self.absent().as_bytes()),
+                        value => out.extend_from_slice(self.escaped(value.to_string()).as_bytes()),
                     }
                 }
             }
@@ -103,7 +118,13 @@ impl Fields {
     pub(crate) fn empty(&self) -> String {
         match self.format {
             Format::Text => String::new(),
-            Format::Csv => char::from(self.separator).to_string().repeat(self.names.len()),
+            Format::Csv => {
+                let absent = self.absent();
+                format!(
+                    "{absent}{}",
+                    format!("{}{absent}", char::from(self.separator)).repeat(self.names.len())
+                )
+            }
             Format::Json | Format::JsonLine => {
                 let names = self.names.iter().map(|name| format!(",{}:null", self.key(name)));
                 format!("{}:null{}", self.key("next_hop"), names.collect::<String>())
@@ -120,6 +141,11 @@ impl Fields {
             Format::Json => b"}",
         }
     }
+}
+
+/// Returns the name of a value's column, unless that is the name of another: a table may have a column of any name.
+fn unlike_own(name: String) -> String {
+    if matches!(name.as_str(), "address" | "prefix" | "next_hop") { format!("value_{name}") } else { name }
 }
 
 /// Returns a value as JSON: numbers as numbers, what is absent as null.

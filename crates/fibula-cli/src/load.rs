@@ -141,7 +141,17 @@ fn refuse_absent(table: &LoadedRoutes, values: &[Value], first: usize) -> Result
     if table.next_hops.is_empty() {
         return Ok(());
     }
-    for (at, value) in values.iter().enumerate() {
+    // A peer may have none of a value that its source can have, such as communities. Lines of bgpdump have no times of routes.
+    let of_peers = |report: &&Report| !report.peers.is_empty();
+    let known = |value: &Value| {
+        let of = |report: &Report| match value {
+            Value::Column(_) => false,
+            Value::Age | Value::Since => report.content == Content::Mrt,
+            _ => true,
+        };
+        table.reports.iter().filter(of_peers).any(of)
+    };
+    for (at, value) in values.iter().enumerate().filter(|(_, value)| !known(value)) {
         let has = |label: &Label| label.fields().get(first + at).is_some_and(|field| *field != Label::Absent);
         if !table.next_hops.iter().any(|(_, label)| has(label)) {
             let name = &table.report().name;

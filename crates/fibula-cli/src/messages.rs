@@ -24,10 +24,16 @@ impl Messages {
         Self { quiet }
     }
 
+    /// Returns whether only errors are printed, and what was left out.
+    #[must_use]
+    pub fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
     /// A fault that does not stop the command.
     pub fn warning(self, message: impl Display) {
         if !self.quiet {
-            line(WARNING, "warning", message);
+            warning(message);
         }
     }
 
@@ -72,6 +78,11 @@ impl Messages {
 /// Prints why the command failed, even with `--quiet`.
 pub(crate) fn error(message: impl Display) {
     line(ERROR, "error", message);
+}
+
+/// Prints a warning even with `--quiet`: something was left out, and the answer is not about it.
+pub(crate) fn warning(message: impl Display) {
+    line(WARNING, "warning", message);
 }
 
 /// Prints what the user asked for on standard error.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use clap::{Args, ValueEnum};
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
-use fibula_feed::{AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, Value};
+use fibula_feed::{AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, Value, asn};
 
 use crate::failure::Failure;
 use crate::suggested;
@@ -132,7 +132,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "REGEX", help_heading = FILTER)]
     as_path: Option<AsPathPattern>,
 
-    /// Take only routes with this community, such as 64500:7, 64500:* or 64500:7:8; may be repeated
+    /// Take only routes with this community, such as 64500:7, 64500:*, 64500:7:8 or no-export; may be repeated
     #[arg(long, value_name = "COMMUNITY", help_heading = FILTER)]
     community: Vec<CommunityPattern>,
 
@@ -172,8 +172,7 @@ impl FilterArgs {
 }
 
 fn parse_as(text: &str) -> Result<u32, String> {
-    let digits = text.strip_prefix("AS").or(text.strip_prefix("as")).unwrap_or(text);
-    digits.parse().map_err(|_| "expected an AS number, such as 64500 or AS64500".to_owned())
+    asn(text).ok_or_else(|| "expected an AS number, such as 64500, AS64500 or 1.10".to_owned())
 }
 
 /// How to read a feed.
@@ -183,7 +182,8 @@ pub(crate) struct ReadingArgs {
     #[arg(long, help_heading = FEED)]
     mask: bool,
 
-    /// Stop at the first error (a bad line or MRT record, a damaged or truncated file) instead of skipping it
+    /// Stop at the first error (a bad line or MRT record, a damaged or truncated file, a row without an address) instead of
+    /// skipping it
     #[arg(long, help_heading = FEED)]
     strict: bool,
 }
@@ -215,6 +215,11 @@ impl FeedArgs {
         options.values.clone_from(&self.value);
         options.filter = self.filter.filter();
         options
+    }
+
+    /// Returns whether anything that is misread is an error.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.reading.strict
     }
 
     /// Returns the values that are columns after the next hop: those that were requested, without the next hop itself.

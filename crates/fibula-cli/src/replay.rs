@@ -9,7 +9,7 @@ use clap::Args;
 use fibula::fib::registry::Engines;
 use fibula::live::{Options, Table};
 use fibula::memory::Limits;
-use fibula::net::IpPrefix;
+use fibula::net::{Family, IpPrefix};
 use fibula::rib::DualRib;
 use fibula_feed::event::{Action, Event, Time};
 use fibula_feed::select::AdjRibsIn;
@@ -23,7 +23,7 @@ use crate::load::{load_all_routes, survey, tell};
 use crate::machine::IsaArgs;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs, SourceArgs};
+use crate::options::{FamilyName, FeedArgs, Format, OutputArgs, QuietArgs, SourceArgs};
 use crate::suggested;
 use crate::text::{plural, thousands};
 use crate::width;
@@ -224,8 +224,13 @@ fn steps(args: &ReplayArgs, next_hops: &mut NextHops, messages: Messages) -> Res
         let mut options = args.source.feed.options();
         options.selection = Selection::Peers(if args.updates_peer.is_empty() {
             let report = survey(path, &args.source.feed.reading, messages)?;
+            let families = match args.source.feed.family.map(FamilyName::family) {
+                Some(Family::Ipv4) => 0..1,
+                Some(Family::Ipv6) => 1..2,
+                None => 0..2,
+            };
             let said = |counts: &&fibula_feed::PeerCounts| {
-                counts.announced.iter().chain(&counts.withdrawn).sum::<u64>()
+                families.clone().map(|at| counts.announced[at] + counts.withdrawn[at]).sum::<u64>()
             };
             match report.peers.iter().max_by_key(said) {
                 Some(busiest) => {

@@ -1,12 +1,14 @@
 //! From lines of addresses to rows, a block at a time.
 
+use clap::ValueEnum;
 use fibula::fib::Match;
 use fibula::net::{AddressError, Dual, Key};
 
+use super::around::address_in;
 use super::chunks::Lines;
 use super::digits::Digits;
 use super::finder::Finder;
-use super::pipeline::{REPORTED, Tally, Worker};
+use super::pipeline::{Out, Tally, Worker};
 use super::rows::Rows;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -41,6 +43,16 @@ struct Block {
     keys: Keys,
 }
 
+/// The routes by which IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum V4Mapped {
+    /// Those of IPv4, by the address that is mapped
+    Ipv4,
+    /// Those of IPv6, unchanged
+    #[default]
+    Ipv6,
+}
+
 /// Addresses and what was found for them.
 #[derive(Default)]
 pub(super) struct Keys {
@@ -48,6 +60,7 @@ pub(super) struct Keys {
     pub(super) v6: Vec<u128>,
     pub(super) found_v4: Vec<Option<Match>>,
     pub(super) found_v6: Vec<Option<Match>>,
+    mapped: V4Mapped,
 }
 
 #[derive(Clone, Copy)]
@@ -58,7 +71,11 @@ pub(super) enum Kind {
 }
 
 impl Keys {
-    /// Adds an address.
+    pub(super) fn new(mapped: V4Mapped) -> Self {
+        Self { mapped, ..Self::default() }
+    }
+
+    /// Adds an address, with what logs write around it.
     #[inline]
     pub(super) fn push(&mut self, text: &[u8]) -> Result<Kind, AddressError> {
         match u32::parse(text) {
@@ -66,13 +83,35 @@ impl Keys {
                 self.v4.push(key);
                 Ok(Kind::V4)
             }
-            // A colon means IPv6, also in error messages.
-            Err(_) if memchr::memchr(b':', text).is_some() => {
-                self.v6.push(u128::parse(text)?);
-                Ok(Kind::V6)
-            }
-            Err(error) => Err(error),
+            Err(error) => self.push_other(text, error),
         }
+    }
+
+    fn push_other(&mut self, text: &[u8], error: AddressError) -> Result<Kind, AddressError> {
+        // A colon means IPv6, also in error messages.
+        let error = match memchr::memchr(b':', text).map(|_| u128::parse(text)) {
+            Some(Ok(key)) => return Ok(self.push_v6(key)),
+            Some(Err(error)) => error,
+            None => error,
+        };
+        let inner = address_in(text).ok_or(error)?;
+        match u32::parse(inner) {
+            Ok(key) => {
+                self.v4.push(key);
+                Ok(Kind::V4)
+            }
+            Err(_) => Ok(self.push_v6(u128::parse(inner).map_err(|_| error)?)),
+        }
+    }
+
+    /// Adds an IPv6 address, or the IPv4 address that is mapped to it.
+    pub(super) fn push_v6(&mut self, key: u128) -> Kind {
+        if self.mapped == V4Mapped::Ipv4 && key >> 32 == 0xffff {
+            self.v4.push(key as u32);
+            return Kind::V4;
+        }
+        self.v6.push(key);
+        Kind::V6
     }
 
     pub(super) fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<(), Failure> {
@@ -89,13 +128,14 @@ impl Keys {
 }
 
 impl<'a, 't> Answers<'a, 't> {
-    pub(super) fn new(finders: &'a Finders<'t>, rows: Rows, messages: Messages) -> Self {
-        Self { finders, rows, block: Block::default(), messages, tally: Tally::default() }
+    pub(super) fn new(finders: &'a Finders<'t>, rows: Rows, mapped: V4Mapped, messages: Messages) -> Self {
+        let block = Block { keys: Keys::new(mapped), ..Block::default() };
+        Self { finders, rows, block, messages, tally: Tally::default() }
     }
 
     /// Adds a line. Its row is in `out` after [`end`](Self::end) at the latest.
     #[inline]
-    pub(super) fn push(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, line: &[u8], out: &mut Out<'_>) -> Result<(), Failure> {
         self.tally.lines += 1;
         if line.len() > LINE_LIMIT_BYTES {
             self.bad(line, &format_args!("more than {LINE_LIMIT_BYTES} bytes"));
@@ -111,24 +151,19 @@ impl<'a, 't> Answers<'a, 't> {
     #[cold]
     fn bad(&mut self, text: &[u8], reason: &dyn std::fmt::Display) {
         self.block.lines.push((Kind::Bad, 0));
-        self.tally.bad += 1;
-        if self.tally.first_bad.len() < REPORTED {
-            let what = if text.is_empty() {
-                " is empty".to_owned()
-            } else {
-                format!(": {} is not an IP address ({reason})", excerpt(text))
-            };
-            self.tally.first_bad.push((self.tally.lines, what));
-        }
+        self.tally.bad(self.tally.lines, || match text {
+            [] => " is empty".to_owned(),
+            text => format!(": {} is not an IP address ({reason})", excerpt(text)),
+        });
     }
 
     /// Answers what is left, and returns the counts since the last end.
-    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Tally, Failure> {
+    pub(super) fn end(&mut self, out: &mut Out<'_>) -> Result<Tally, Failure> {
         self.respond(out)?;
         Ok(std::mem::take(&mut self.tally))
     }
 
-    fn respond(&mut self, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn respond(&mut self, out: &mut Out<'_>) -> Result<(), Failure> {
         let Self { finders, rows, block, tally, .. } = self;
         block.keys.find(finders, self.messages)?;
         let keys = &block.keys;
@@ -137,14 +172,19 @@ impl<'a, 't> Answers<'a, 't> {
             let text = &block.text[at..at + usize::from(len)];
             at += usize::from(len);
             let hit = match kind {
-                Kind::V4 => put_row(rows, out, text, keys.v4[at_v4], keys.found_v4[at_v4], &mut at_v4),
-                Kind::V6 => put_row(rows, out, text, keys.v6[at_v6], keys.found_v6[at_v6], &mut at_v6),
+                Kind::V4 => {
+                    put_row(rows, &mut out.bytes, text, keys.v4[at_v4], keys.found_v4[at_v4], &mut at_v4)
+                }
+                Kind::V6 => {
+                    put_row(rows, &mut out.bytes, text, keys.v6[at_v6], keys.found_v6[at_v6], &mut at_v6)
+                }
                 Kind::Bad => {
-                    rows.bad(out);
+                    rows.bad(&mut out.bytes);
                     false
                 }
             };
             tally.matched += usize::from(hit);
+            out.relieve();
         }
         block.clear();
         Ok(())
@@ -152,7 +192,7 @@ impl<'a, 't> Answers<'a, 't> {
 }
 
 impl Worker for Answers<'_, '_> {
-    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Vec<u8>) -> Result<Tally, Failure> {
+    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Out<'_>) -> Result<Tally, Failure> {
         self.rows.set_first(first);
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
@@ -190,7 +230,7 @@ impl Block {
     fn push(&mut self, text: &[u8]) -> Result<(), AddressError> {
         let kind = self.keys.push(text)?;
         self.text.extend_from_slice(text);
-        // An address has at most 45 bytes, because leading zeros are refused.
+        // An address has at most 45 bytes, because leading zeros are refused, and what is around it at most 50.
         self.lines.push((kind, text.len() as u8));
         Ok(())
     }

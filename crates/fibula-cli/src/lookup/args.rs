@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::enrich::InputFormat;
+use super::answers::V4Mapped;
+use super::columns::InputFormat;
 
 use crate::machine::IsaArgs;
 use crate::options::{OutputArgs, QuietArgs, STDIN, SourceArgs};
@@ -31,7 +32,8 @@ use crate::suggested;
 /// --peer selects another, --best takes the best path of all peers, and 'fibula peers' lists them.
 ///
 /// An address with a colon is an IPv6 address, IPv4-mapped ones (::ffff:192.0.2.1) included: they are looked up among the
-/// IPv6 routes, unchanged.
+/// IPv6 routes, unchanged, unless --v4-mapped says otherwise. An address may have a port, brackets, a zone or the length of its
+/// host's prefix: 192.0.2.1:443, [2001:db8::1]:443, fe80::1%eth0, 192.0.2.1/32.
 ///
 /// The first 65,536 addresses of a family are looked up in the table itself (the RIB), which is ready as soon as the
 /// table is loaded. If more arrive, a faster engine is built for the rest. It stores one number for each pair of next
@@ -111,6 +113,10 @@ pub(crate) struct HowArgs {
     #[command(flatten)]
     pub(crate) isa: IsaArgs,
 
+    /// Answer IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) by the routes of this family
+    #[arg(long, value_enum, value_name = "FAMILY", default_value_t)]
+    pub(crate) v4_mapped: V4Mapped,
+
     /// Threads that look up, besides those that read and write [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -131,15 +137,19 @@ impl HowArgs {
 /// Add the routes of addresses to lines with other columns, such as flow logs
 ///
 /// Each line of the input is printed as it is, followed by the answer's columns: the matched prefix, its next hop, and the
-/// values that --value names. The input is CSV, values separated by tabs, or JSON lines, plain or compressed. If its
-/// first line has the names of columns, the names of the new ones are added to it. With several columns of addresses, or
-/// where the input has such a column already, the new names begin with that of the address: src_prefix, src_next_hop.
+/// values that --value names. The input is CSV, values separated by tabs, words separated by blanks (--input-format words), JSON
+/// lines, or a list of JSON objects over any number of lines, plain or compressed. If its first line has the names of columns,
+/// the names of the new ones are added to it. With several columns of addresses, or where the input (an object of JSON) has such
+/// a column already, the new names begin with that of the address: src_prefix, src_next_hop.
+///
+/// A quote that is not closed within 16 lines and 64 KiB, in front of a separator or at the end of a line, is text.
 ///
 /// A Parquet file becomes a Parquet file, if this build has Parquet (feature 'parquet'). Addresses are text, UInt32 (IPv4) or
 /// FixedSizeBinary of 4 or 16 bytes. The matched prefix is of the same type, and unless it is text, its length is a column
 /// prefix_len of UInt8. The next hop and the values are text.
 ///
-/// Lines whose column is not an address are kept, with empty columns after them, and counted.
+/// Lines whose column is not an address are kept, with empty columns after them, and counted on standard error; with --strict
+/// the first of them is an error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -160,7 +170,7 @@ pub(crate) struct EnrichArgs {
     pub(crate) file: PathBuf,
 
     /// The column with the address: its number from 1, its name in the first line, or its name in objects of JSON
-    /// ('client.ip' is a field of a field). May be repeated
+    /// ('client.ip' is a field of that name or, where there is none, a field of a field). May be repeated
     #[arg(short, long, value_name = "COLUMN", required = true)]
     pub(crate) column: Vec<String>,
 

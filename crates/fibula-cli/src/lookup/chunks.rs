@@ -2,6 +2,9 @@
 
 use std::io::{self, Read};
 
+use super::json::Objects;
+use super::quotes::Ends;
+
 /// Bytes read at a time. A pipe returns at most 64 KiB, a file fills the buffer.
 const READ_BYTES: usize = 256 << 10;
 
@@ -15,12 +18,14 @@ pub(super) enum Lines {
     /// A line feed outside quotes, which begin where a field does, after this separator (RFC 4180). A line of more bytes
     /// than the number is an error.
     Quoted(u8, usize),
+    /// The brace that ends an object of JSON. One of more bytes than this is an error.
+    Objects(usize),
 }
 
 impl Lines {
     fn limit(self) -> usize {
         match self {
-            Self::Cut(limit) | Self::Whole(limit) | Self::Quoted(_, limit) => limit,
+            Self::Cut(limit) | Self::Whole(limit) | Self::Quoted(_, limit) | Self::Objects(limit) => limit,
         }
     }
 }
@@ -31,47 +36,82 @@ pub(super) struct Chunks<R> {
     lines: Lines,
     /// Bytes that follow the last chunk.
     rest: Vec<u8>,
+    seen: Seen,
     /// Whether the rest of a line that was cut is being skipped.
     skipping: bool,
     started: bool,
     ended: bool,
 }
 
+/// How far the bytes after the last chunk were searched, so that none of them is looked at again and again.
+#[derive(Default)]
+struct Seen {
+    /// The number of bytes.
+    len: usize,
+    /// Where the last complete line among them ends, its line feed included.
+    end: Option<usize>,
+    /// Whether there is a quote among them.
+    quotes: bool,
+    objects: Objects,
+}
+
 impl<R: Read> Chunks<R> {
     pub(super) fn new(source: R, lines: Lines) -> Self {
-        Self { source, lines, rest: Vec::new(), skipping: false, started: false, ended: false }
+        let (rest, seen) = Default::default();
+        Self { source, lines, rest, seen, skipping: false, started: false, ended: false }
     }
 
     /// Changes what ends a line, once that is known.
     pub(super) fn set_lines(&mut self, lines: Lines) {
         self.lines = lines;
+        self.seen = Seen::default();
+    }
+
+    /// Returns the first bytes, as far as the first line feed, without taking them; all that there are within some length if
+    /// none has come yet.
+    pub(super) fn head(&mut self) -> io::Result<&[u8]> {
+        let line = |rest: &[u8]| memchr::memchr(b'\n', rest);
+        while !self.ended && self.rest.len() < READ_BYTES && line(&self.rest).is_none() {
+            self.read()?;
+        }
+        let end = line(&self.rest).unwrap_or(self.rest.len());
+        Ok(&self.rest[..end])
+    }
+
+    /// Returns whether the stream ended before its first byte.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ended && self.rest.is_empty()
     }
 
     /// Returns the first line, without taking it; without its line feed.
     pub(super) fn first_line(&mut self) -> io::Result<&[u8]> {
-        while !self.ended && end_of_lines(&self.rest, self.lines).is_none() {
+        while !self.ended && self.end_of_lines().is_none() {
             self.check_length()?;
             self.read()?;
         }
-        let end = first_end(&self.rest, self.lines).unwrap_or(self.rest.len());
+        let end = self.first_end().unwrap_or(self.rest.len());
         Ok(&self.rest[..end])
     }
 
     /// Removes the first line, which was looked at.
     pub(super) fn skip_line(&mut self) {
-        let end = first_end(&self.rest, self.lines).map_or(self.rest.len(), |end| end + 1);
+        let end = self.first_end().map_or(self.rest.len(), |end| end + 1);
         self.rest.drain(..end);
+        self.seen = Seen::default();
     }
 
     /// Puts the next lines into `chunk`; returns false at the end. The last line of the stream may lack its line feed.
     pub(super) fn next(&mut self, chunk: &mut Vec<u8>) -> io::Result<bool> {
         loop {
-            if let Some(end) = end_of_lines(&self.rest, self.lines) {
+            if let Some(end) = self.end_of_lines() {
                 chunk.clear();
                 chunk.extend_from_slice(&self.rest[end..]);
                 // The rest is mostly short: the long part changes hands.
                 std::mem::swap(chunk, &mut self.rest);
                 chunk.truncate(end);
+                self.seen.len = self.rest.len();
+                self.seen.end = None;
+                self.seen.quotes &= memchr::memchr(b'"', &self.rest).is_some();
                 return Ok(true);
             }
             if self.ended {
@@ -81,6 +121,38 @@ impl<R: Read> Chunks<R> {
             }
             self.check_length()?;
             self.read()?;
+        }
+    }
+
+    /// Returns where the last complete line ends, its line feed included.
+    fn end_of_lines(&mut self) -> Option<usize> {
+        let Self { lines, rest, seen, ended, .. } = self;
+        let before = seen.len.min(rest.len());
+        let new = &rest[before..];
+        seen.len = rest.len();
+        match *lines {
+            Lines::Objects(_) => seen.objects.ends(new, |end| seen.end = Some(before + end)),
+            Lines::Quoted(separator, _) => {
+                seen.quotes |= memchr::memchr(b'"', new).is_some();
+                let Some(at) = memchr::memrchr(b'\n', new) else { return seen.end };
+                seen.end = if seen.quotes {
+                    Ends::new(rest, separator, *ended).last().map(|at| at + 1)
+                } else {
+                    Some(before + at + 1)
+                };
+            }
+            Lines::Cut(_) | Lines::Whole(_) => {
+                seen.end = memchr::memrchr(b'\n', new).map(|at| before + at + 1).or(seen.end);
+            }
+        }
+        seen.end
+    }
+
+    /// Returns the place of the first line feed that ends a line.
+    fn first_end(&self) -> Option<usize> {
+        match self.lines {
+            Lines::Quoted(separator, _) => Ends::new(&self.rest, separator, self.ended).next(),
+            _ => memchr::memchr(b'\n', &self.rest),
         }
     }
 
@@ -111,6 +183,7 @@ impl<R: Read> Chunks<R> {
             self.started = true;
             if self.rest.starts_with(b"\xef\xbb\xbf") {
                 self.rest.drain(..3);
+                self.seen = Seen::default();
             }
         }
         Ok(())
@@ -127,44 +200,9 @@ impl<R: Read> Chunks<R> {
             self.skipping = true;
             return Ok(());
         }
-        let quotes = if matches!(self.lines, Lines::Quoted(..)) { ", or quotes do not end" } else { "" };
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("a line is longer than {limit} bytes{quotes}"),
-        ))
+        let what = if matches!(self.lines, Lines::Objects(_)) { "an object" } else { "a line" };
+        Err(io::Error::new(io::ErrorKind::InvalidData, format!("{what} is longer than {limit} bytes")))
     }
-}
-
-/// Returns where the last complete line ends, its line feed included.
-fn end_of_lines(bytes: &[u8], lines: Lines) -> Option<usize> {
-    match lines {
-        Lines::Quoted(separator, _) if memchr::memchr(b'"', bytes).is_some() => {
-            ends(bytes, separator).last().map(|at| at + 1)
-        }
-        _ => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
-    }
-}
-
-/// Returns the place of the first line feed that ends a line.
-fn first_end(bytes: &[u8], lines: Lines) -> Option<usize> {
-    match lines {
-        Lines::Quoted(separator, _) => ends(bytes, separator).next(),
-        _ => memchr::memchr(b'\n', bytes),
-    }
-}
-
-/// Returns the places of the line feeds outside quotes.
-pub(super) fn ends(bytes: &[u8], separator: u8) -> impl Iterator<Item = usize> {
-    let mut quoted = false;
-    memchr::memchr2_iter(b'"', b'\n', bytes).filter(move |&at| {
-        if bytes[at] == b'\n' {
-            return !quoted;
-        }
-        // Two quotes within quotes are one, and end and begin the quotes here.
-        let opens = at == 0 || matches!(bytes[at - 1], b'\n' | b'"') || bytes[at - 1] == separator;
-        quoted = !quoted && opens;
-        false
-    })
 }
 
 #[cfg(test)]
@@ -188,9 +226,10 @@ mod tests {
         let (mut chunks, mut chunk, mut all) =
             (Chunks::new(Pieces(bytes, piece), lines), Vec::new(), Vec::new());
         while chunks.next(&mut chunk)? {
-            assert!(chunks.ended || chunk.ends_with(b"\n"));
+            let end: &[u8] = if matches!(lines, Lines::Objects(_)) { b"}" } else { b"\n" };
+            assert!(chunks.ended || chunk.ends_with(end));
             if let Lines::Quoted(separator, _) = lines {
-                assert!(chunks.ended || ends(&chunk, separator).last() == Some(chunk.len() - 1));
+                assert!(chunks.ended || Ends::new(&chunk, separator, true).last() == Some(chunk.len() - 1));
             }
             all.extend_from_slice(&chunk);
         }
@@ -230,8 +269,14 @@ mod tests {
             assert_eq!(all(&quoted, piece, Lines::Quoted(b',', 100)).unwrap(), quoted);
         }
         assert!(all(b"", 1, Lines::Cut(9)).unwrap().is_empty());
+        // A quote that is never closed does not keep lines together.
         let open = [&b"a,\""[..], &[b'\n'; 200]].concat();
-        assert!(all(&open, 7, Lines::Quoted(b',', 100)).is_err());
+        assert_eq!(all(&open, 7, Lines::Quoted(b',', 100)).unwrap(), open);
+        for piece in [1, 5, usize::MAX] {
+            let list = b"[\n{\"a\":\"}\"},\n{\"b\":[{}]}\n]\n".repeat(20);
+            assert_eq!(all(&list, piece, Lines::Objects(100)).unwrap(), list);
+            assert!(all(&[b'{'; 300], piece, Lines::Objects(100)).is_err());
+        }
     }
 
     #[test]

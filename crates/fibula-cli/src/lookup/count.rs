@@ -13,12 +13,12 @@ use fibula::net::{Dual, Key, Prefix};
 use fibula_feed::{Label, LoadedRoutes, Value};
 use serde_json::json;
 
-use super::answers::{BLOCK, Finders, Keys, Kind, LINES};
-use super::chunks::{Chunks, ends};
-use super::enrich::{InputFormat, Located};
+use super::answers::{BLOCK, Finders, Keys, Kind, LINES, V4Mapped};
+use super::chunks::Chunks;
+use super::columns::{self, InputFormat, Located, Row};
 use super::finder::{self, Finder};
 use super::input::Input;
-use super::pipeline::{REPORTED, Tally, Worker, report, summary};
+use super::pipeline::{Out, Tally, Worker};
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::machine::IsaArgs;
@@ -31,7 +31,8 @@ use crate::text::{Grid, thousands};
 /// Count addresses, and bytes, by AS, by prefix or by another value: the top talkers
 ///
 /// Reads addresses, one a line, or lines with an address in one column and, if --bytes-column is given, a number in another:
-/// CSV, values separated by tabs, or JSON lines, plain or compressed. Prints the most frequent first.
+/// CSV, values separated by tabs, words, or JSON, plain or compressed. Prints the most frequent first. Lines whose column is not
+/// an address are left out, and how many that are is said on standard error; with --strict the first of them is an error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Output:
@@ -71,6 +72,10 @@ pub(crate) struct CountArgs {
     /// The format of lines with columns [default: by the file's name, else by its first line]
     #[arg(long, value_enum, value_name = "FORMAT", requires = "column")]
     input_format: Option<InputFormat>,
+
+    /// Answer IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) by the routes of this family
+    #[arg(long, value_enum, value_name = "FAMILY", default_value_t)]
+    v4_mapped: V4Mapped,
 
     /// Print this many rows at most [default: 20 in text, else all]
     #[arg(long, value_name = "NUMBER")]
@@ -155,29 +160,29 @@ fn count(
     messages: Messages,
 ) -> Result<Tally, Failure> {
     let input = Input::open(&args.file, true, messages)?;
-    let mut chunks = Chunks::new(input.reader()?, LINES);
     let (mut located, mut header) = (None, 0);
-    if let Some(column) = &args.column {
-        let failed = |error: io::Error| input.failed(&error);
-        let named = args.input_format.or_else(|| InputFormat::of_name(&args.file.to_string_lossy()));
-        chunks.set_lines(named.unwrap_or(InputFormat::JsonLine).lines());
-        let format = match named {
-            Some(format) => format,
-            None => InputFormat::of_line(chunks.first_line().map_err(failed)?),
-        };
-        chunks.set_lines(format.lines());
-        let wanted: Vec<&str> =
-            std::iter::once(column).chain(&args.bytes_column).map(String::as_str).collect();
-        let found = Located::new(format, &wanted, 1, chunks.first_line().map_err(failed)?)?;
-        if found.has_header {
-            chunks.skip_line();
-            header = 1;
+    let mut chunks = match &args.column {
+        Some(column) => {
+            let (format, mut chunks) = input.rows(args.input_format)?;
+            let wanted: Vec<&str> =
+                std::iter::once(column).chain(&args.bytes_column).map(String::as_str).collect();
+            let first_line = input.first_line(&mut chunks, format, &wanted, messages)?;
+            let found = Located::new(format, &wanted, 1, first_line)?;
+            if found.has_header {
+                chunks.skip_line();
+                header = 1;
+            }
+            located = Some(found);
+            chunks
         }
-        located = Some(found);
+        None => Chunks::new(input.reader()?, LINES),
+    };
+    if located.is_none() {
+        input.note_empty(&mut chunks, messages)?;
     }
     let by_prefix = args.by == By::Prefix;
     let worker = || -> Box<dyn Worker + '_> {
-        let (keys, sizes, own) = Default::default();
+        let (sizes, own) = Default::default();
         let located = located.as_ref();
         Box::new(Counter {
             finders,
@@ -185,7 +190,7 @@ fn count(
             by_prefix,
             totals,
             own,
-            keys,
+            keys: Keys::new(args.v4_mapped),
             sizes,
             tally: Tally::default(),
             messages,
@@ -194,12 +199,9 @@ fn count(
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = (0..threads).map(|_| worker()).collect();
     let mut tally = Tally::default();
-    input.run(chunks, workers, &mut |_, next| {
-        report(&next, tally.lines + header, tally.first_bad.len(), "line", messages);
-        tally.add(next);
-        Ok(())
-    })?;
-    summary(&tally, "line", messages);
+    let (what, strict) = (if located.is_some() { "row" } else { "line" }, args.source.feed.is_strict());
+    input.run(chunks, workers, &mut |_, next| tally.add(next, (what, header), strict, messages))?;
+    tally.summary(what, messages);
     Ok(tally)
 }
 
@@ -218,35 +220,55 @@ struct Counter<'a, 't> {
 }
 
 impl Counter<'_, '_> {
-    fn push(&mut self, line: &[u8], quoted: bool) -> Result<(), Failure> {
-        self.tally.lines += 1;
-        let (text, bytes) = match self.located {
-            None => (Some(line.trim_ascii()), Some(&b"0"[..])),
-            Some(located) => {
-                let has_bytes = located.places.len() > 1;
-                let bytes = if has_bytes { located.field(line, 1, quoted) } else { Some(&b"0"[..]) };
-                (located.field(line, 0, quoted), bytes)
+    /// Takes a row of a chunk.
+    fn row(&mut self, located: &Located, chunk: &[u8], row: Row) -> Result<(), Failure> {
+        let (text, quoted) = match row.kind {
+            columns::Kind::Line { quoted, unclosed } => {
+                self.tally.lines += 1;
+                if unclosed {
+                    self.tally.unclosed();
+                }
+                (&chunk[row.start..row.end], quoted)
             }
+            columns::Kind::Object { start, .. } => {
+                self.tally.lines += 1;
+                (&chunk[start..=row.end], false)
+            }
+            columns::Kind::Blank => {
+                self.tally.lines += 1;
+                return Ok(());
+            }
+            columns::Kind::NoObject { .. } => {
+                self.tally.lines += 1;
+                self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
+                return Ok(());
+            }
+            columns::Kind::Between => return Ok(()),
         };
-        let size = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()?.parse().ok());
-        match (text.map(|text| self.keys.push(text)), size) {
-            (Some(Ok(kind)), Some(size)) => self.sizes.push((kind, size)),
-            (Some(Ok(kind)), None) => {
-                self.bad(" has a missing or invalid number of bytes");
-                self.sizes.push((kind, 0));
-            }
-            (Some(Err(error)), _) => self.bad(&format!(" has no IP address ({})", error.reason())),
-            (None, _) => self.bad(" has too few columns"),
-        }
-        if self.sizes.len() == BLOCK { self.respond() } else { Ok(()) }
+        let address = located.field(text, 0, quoted);
+        let size = if located.places.len() > 1 { located.field(text, 1, quoted) } else { Some(&b"0"[..]) };
+        self.push(address, size)
     }
 
-    #[cold]
-    fn bad(&mut self, what: &str) {
-        self.tally.bad += 1;
-        if self.tally.first_bad.len() < REPORTED {
-            self.tally.first_bad.push((self.tally.lines, what.to_owned()));
+    /// Takes the texts of an address and of a number of bytes.
+    fn push(&mut self, address: Option<&[u8]>, size: Option<&[u8]>) -> Result<(), Failure> {
+        let line = self.tally.lines;
+        let size = size.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
+        match (address.map(|text| self.keys.push(text)), size) {
+            (Some(Ok(kind)), Some(size)) => self.sizes.push((kind, size)),
+            (Some(Ok(kind)), None) => {
+                self.tally.bad(line, || " has a missing or invalid number of bytes".to_owned());
+                self.sizes.push((kind, 0));
+            }
+            (Some(Err(error)), _) if self.located.is_some() => {
+                self.tally.bad(line, || columns::no_address(&error));
+            }
+            (Some(Err(error)), _) => {
+                self.tally.bad(line, || format!(" has no IP address ({})", error.reason()));
+            }
+            (None, _) => self.tally.bad(line, || columns::TOO_FEW.to_owned()),
         }
+        if self.sizes.len() == BLOCK { self.respond() } else { Ok(()) }
     }
 
     fn respond(&mut self) -> Result<(), Failure> {
@@ -301,26 +323,15 @@ fn label(sums: &mut Vec<Sum>, id: usize) -> &mut Sum {
 }
 
 impl Worker for Counter<'_, '_> {
-    fn answer(&mut self, chunk: &[u8], _: bool, _: &mut Vec<u8>) -> Result<Tally, Failure> {
-        let separator = self.located.and_then(|located| located.separator);
-        let quotes = separator.filter(|_| memchr::memchr(b'"', chunk).is_some());
-        let mut start = 0;
-        match quotes {
-            None => {
-                for end in memchr::memchr_iter(b'\n', chunk) {
-                    self.push(&chunk[start..end], false)?;
-                    start = end + 1;
-                }
+    fn answer(&mut self, chunk: &[u8], _: bool, _: &mut Out<'_>) -> Result<Tally, Failure> {
+        if let Some(located) = self.located {
+            located.rows(chunk, |row| self.row(located, chunk, row))?;
+        } else {
+            let lines = chunk.strip_suffix(b"\n").unwrap_or(chunk).split(|&byte| byte == b'\n');
+            for line in lines {
+                self.tally.lines += 1;
+                self.push(Some(line.trim_ascii()), Some(b"0"))?;
             }
-            Some(separator) => {
-                for end in ends(chunk, separator) {
-                    self.push(&chunk[start..end], true)?;
-                    start = end + 1;
-                }
-            }
-        }
-        if start < chunk.len() {
-            self.push(&chunk[start..], quotes.is_some())?;
         }
         self.respond()?;
         Ok(std::mem::take(&mut self.tally))

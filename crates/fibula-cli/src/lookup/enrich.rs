@@ -1,12 +1,12 @@
 //! From lines with an address among other columns to the same lines with the answer's columns after them.
 
 use std::io;
+use std::sync::OnceLock;
 
-use clap::ValueEnum;
-
-use super::answers::{BLOCK, Finders, Keys, Kind};
-use super::chunks::{Lines, ends};
-use super::pipeline::{REPORTED, Tally, Worker};
+use super::answers::{BLOCK, Finders, Keys, Kind, V4Mapped};
+use super::columns::{self, InputFormat, Located, Place, Row, without_return};
+use super::json;
+use super::pipeline::{Out, Tally, Worker};
 use super::rows::{Labels, Rows, put_slice};
 use crate::failure::Failure;
 use crate::fields::Fields;
@@ -14,567 +14,361 @@ use crate::load::Columns;
 use crate::messages::Messages;
 use crate::options::Format;
 
-/// Length above which a line is refused.
-const LINE_LIMIT_BYTES: usize = 16 << 20;
-
-/// The formats of lines with columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InputFormat {
-    /// Comma-separated values (RFC 4180)
-    Csv,
-    /// Values separated by tabs
-    Tsv,
-    /// One JSON object on each line
-    JsonLine,
-}
-
-impl InputFormat {
-    /// Returns the format that the name of a file says, compressed or not.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
-        let name = name.to_ascii_lowercase();
-        let plain = [".gz", ".bz2", ".xz", ".zst"].iter().find_map(|end| name.strip_suffix(end));
-        match plain.unwrap_or(&name).rsplit_once('.')?.1 {
-            "csv" => Some(Self::Csv),
-            "tsv" | "tab" => Some(Self::Tsv),
-            "json" | "jsonl" | "ndjson" => Some(Self::JsonLine),
-            _ => None,
-        }
-    }
-
-    /// Returns the format that a first line has.
-    pub(super) fn of_line(line: &[u8]) -> Self {
-        match line.trim_ascii_start().first() {
-            Some(b'{') => Self::JsonLine,
-            _ if line.contains(&b'\t') => Self::Tsv,
-            _ => Self::Csv,
-        }
-    }
-
-    pub(super) fn lines(self) -> Lines {
-        match self.separator() {
-            Some(separator) => Lines::Quoted(separator, LINE_LIMIT_BYTES),
-            None => Lines::Whole(LINE_LIMIT_BYTES),
-        }
-    }
-
-    fn separator(self) -> Option<u8> {
-        match self {
-            Self::Csv => Some(b','),
-            Self::Tsv => Some(b'\t'),
-            Self::JsonLine => None,
-        }
-    }
-}
-
-/// Where addresses are in a line.
-#[derive(Debug, Clone)]
-pub(super) enum Place {
-    /// The number of the column, from 0.
-    Column(usize),
-    /// The field of an object, by the names on the way to it.
-    Field(Vec<String>),
-}
-
-/// Where the columns that were requested are.
-#[derive(Debug, Clone)]
-pub(super) struct Located {
-    /// Between columns; JSON has none.
-    pub(super) separator: Option<u8>,
-    pub(super) places: Vec<Place>,
-    /// The names in the first line, or its values.
-    names: Vec<String>,
-    /// Whether the first line has names.
-    pub(super) has_header: bool,
-}
-
-impl Located {
-    /// Finds the columns by the first line. The first few of them have addresses.
-    pub(super) fn new(
-        format: InputFormat,
-        wanted: &[&str],
-        addresses: usize,
-        first_line: &[u8],
-    ) -> Result<Self, Failure> {
-        let separator = format.separator();
-        let Some(mark) = separator else {
-            let place = |name: &&str| Place::Field(name.split('.').map(str::to_owned).collect());
-            let places = wanted.iter().map(place).collect();
-            return Ok(Self { separator, places, names: Vec::new(), has_header: false });
-        };
-        let (first_line, _) = without_return(first_line);
-        let names = names(first_line, mark);
-        let found: Vec<usize> = wanted.iter().map(|name| column(name, &names)).collect::<Result<_, _>>()?;
-        // The first line has names where something was found by its name, or no address is where one should be.
-        let is_address =
-            |&at: &usize| names.get(at).is_some_and(|text| Keys::default().push(text.as_bytes()).is_ok());
-        let named = wanted.iter().any(|name| name.parse::<usize>().is_err());
-        let has_header = !first_line.is_empty() && (named || !found[..addresses].iter().any(is_address));
-        let places = found.into_iter().map(Place::Column).collect();
-        Ok(Self { separator, places, names, has_header })
-    }
-
-    /// Returns the text of a column of a line. `quoted` says whether the line may have quotes.
-    #[inline]
-    pub(super) fn field<'l>(&self, line: &'l [u8], index: usize, quoted: bool) -> Option<&'l [u8]> {
-        match (&self.places[index], self.separator) {
-            (&Place::Column(number), Some(separator)) => field(line, separator, number, quoted),
-            (Place::Field(path), _) => value(line, path),
-            (Place::Column(_), None) => None,
-        }
-    }
-}
+/// How often the name of a column may come before the answer's names, where the others are taken: once for each time that an object
+/// was enriched before.
+const LEVELS: usize = 8;
 
 /// The columns with addresses, and what is appended for each.
-#[derive(Clone)]
-pub(super) struct Plan {
+pub(super) struct Plan<'a> {
     located: Located,
-    rows: Vec<Rows>,
+    /// The name of each column with addresses, and an underline.
+    prefixes: Vec<String>,
+    /// The answer's names.
+    names: Vec<String>,
+    /// What is appended for each column, by the number of times that the name of the column comes before the answer's names.
+    levels: [OnceLock<Vec<Rows>>; LEVELS],
+    columns: &'a Columns,
+    labels: &'a Labels<'a>,
+    /// The level of the first line, which all lines have but objects.
+    level: usize,
     /// The first line with the names of the new columns, if the first line has names.
     pub(super) header: Option<Vec<u8>>,
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     /// Finds the columns that were requested, by the first line.
     pub(super) fn new(
         format: InputFormat,
         wanted: &[String],
         first_line: &[u8],
-        columns: &Columns,
-        labels: &Labels<'_>,
+        columns: &'a Columns,
+        labels: &'a Labels<'a>,
     ) -> Result<Self, Failure> {
         let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let located = Located::new(format, &names, names.len(), first_line)?;
-        let several = wanted.len() > 1;
-        let Some(mark) = located.separator else {
-            let prefixes = wanted.iter().map(|name| if several { format!("{name}_") } else { String::new() });
-            let rows = prefixes.map(|prefix| Rows::appended(None, &prefix, columns, labels)).collect();
-            return Ok(Self { located, rows, header: None });
+        let prefix = |(place, wanted): (&Place, &String)| match place {
+            Place::Column(at) => {
+                let name = located.names.get(*at).filter(|_| located.has_header).cloned();
+                format!("{}_", name.unwrap_or_else(|| (at + 1).to_string()))
+            }
+            Place::Field(_) => format!("{wanted}_"),
         };
+        let prefixes: Vec<String> = located.places.iter().zip(wanted).map(prefix).collect();
+        // Tabs need no quotes around names.
+        let mut names = vec!["prefix".to_owned()];
+        names.extend(Fields::new(Format::Csv, columns).appended(b'\t', "").list());
+        let level = usize::from(wanted.len() > 1);
+        let mut plan = Self {
+            located,
+            prefixes,
+            names,
+            levels: Default::default(),
+            columns,
+            labels,
+            level,
+            header: None,
+        };
+        if plan.located.has_header {
+            let mut taken = Taken::default();
+            plan.located.names.iter().for_each(|name| taken.add(name.as_bytes(), &plan));
+            plan.level = taken.free(&plan).ok_or_else(|| {
+                Failure::BadInput(format!(
+                    "the first line has all the names that column '{}' may give",
+                    wanted[0]
+                ))
+            })?;
+            plan.header = Some(plan.header(first_line));
+        }
+        Ok(plan)
+    }
+
+    /// Returns the first line with the names of the new columns.
+    fn header(&self, first_line: &[u8]) -> Vec<u8> {
         let (first_line, end) = without_return(first_line);
-        let plain = Fields::new(Format::Csv, columns).appended(mark, "").list();
-        let clash =
-            located.has_header && located.names.iter().any(|name| name == "prefix" || plain.contains(name));
         let mut header = first_line.to_vec();
-        let mut rows = Vec::new();
-        for place in &located.places {
-            let Place::Column(at) = *place else { continue };
-            let name = located.names.get(at).filter(|_| located.has_header).cloned();
-            let name = name.unwrap_or_else(|| (at + 1).to_string());
-            let prefix = if several || clash { format!("{name}_") } else { String::new() };
-            let fields = Fields::new(Format::Csv, columns).appended(mark, &prefix);
-            for text in [format!("{prefix}prefix"), fields.names()] {
+        let mark = self.located.separator.unwrap_or(b',');
+        for prefix in self.prefixes.iter().map(|prefix| prefix.repeat(self.level)) {
+            let fields = Fields::new(Format::Csv, self.columns).appended(mark, &prefix);
+            for text in [fields.name("prefix"), fields.names()] {
                 header.push(mark);
                 header.extend_from_slice(text.as_bytes());
             }
-            rows.push(Rows::appended(located.separator, &prefix, columns, labels));
         }
         header.extend_from_slice(end);
         header.push(b'\n');
-        let header = located.has_header.then_some(header);
-        Ok(Self { located, rows, header })
+        header
+    }
+
+    /// Returns what is appended for each column.
+    fn rows(&self, level: usize) -> &[Rows] {
+        self.levels[level].get_or_init(|| {
+            let prefixes = self.prefixes.iter().map(|prefix| prefix.repeat(level));
+            let rows =
+                |prefix: String| Rows::appended(self.located.separator, &prefix, self.columns, self.labels);
+            prefixes.map(rows).collect()
+        })
     }
 }
 
-/// Returns the index of a column, which is given by its name or by its number from 1.
-fn column(wanted: &str, names: &[String]) -> Result<usize, Failure> {
-    if let Some(at) = names.iter().position(|name| name == wanted) {
-        return Ok(at);
-    }
-    match wanted.parse::<usize>() {
-        Ok(number @ 1..) if number <= names.len() => Ok(number - 1),
-        Ok(_) => Err(Failure::BadInput(format!("no column {wanted}; the first line has {}", names.len()))),
-        // An empty line has one column without a name, which the message could not list.
-        Err(_) if names.iter().all(String::is_empty) => Err(Failure::BadInput(format!(
-            "no column '{wanted}': the input is empty, or its first line names no columns"
-        ))),
-        Err(_) => Err(Failure::BadInput(format!("no column '{wanted}'; there are: {}", names.join(", ")))),
-    }
-}
+/// The levels at which a name of the answer is that of another field.
+#[derive(Default)]
+struct Taken(u8);
 
-/// Returns the fields of a line, without quotes.
-fn names(line: &[u8], separator: u8) -> Vec<String> {
-    let mut names = Vec::new();
-    while let Some(name) = field(line, separator, names.len(), true) {
-        names.push(String::from_utf8_lossy(name).replace("\"\"", "\""));
-    }
-    names
-}
-
-/// Returns a field of a line by its number from 0, without the quotes and blanks around it. `quoted` says whether the line
-/// may have quotes.
-#[inline]
-fn field(line: &[u8], separator: u8, number: usize, quoted: bool) -> Option<&[u8]> {
-    let mut rest = line;
-    for _ in 0..number {
-        rest = &rest[field_end(rest, separator, quoted)?..][1..];
-    }
-    let text = rest[..field_end(rest, separator, quoted).unwrap_or(rest.len())].trim_ascii();
-    Some(match text {
-        [b'"', inner @ .., b'"'] => inner.trim_ascii(),
-        text => text,
-    })
-}
-
-/// Returns the place of the separator after the first field.
-#[inline]
-fn field_end(rest: &[u8], separator: u8, quoted: bool) -> Option<usize> {
-    let mut at = 0;
-    if quoted && rest.first() == Some(&b'"') {
-        at = 1;
-        while let Some(quote) = memchr::memchr(b'"', &rest[at..]) {
-            at += quote + 1;
-            // Two quotes are one that belongs to the field.
-            if rest.get(at) != Some(&b'"') {
-                break;
+impl Taken {
+    /// Adds the name of a field.
+    fn add(&mut self, name: &[u8], plan: &Plan<'_>) {
+        for prefix in &plan.prefixes {
+            let mut rest = name;
+            for level in 0..LEVELS {
+                if plan.names.iter().any(|own| own.as_bytes() == rest) {
+                    self.0 |= 1 << level;
+                }
+                match rest.strip_prefix(prefix.as_bytes()) {
+                    Some(shorter) => rest = shorter,
+                    None => break,
+                }
             }
-            at += 1;
         }
     }
-    find(separator, &rest[at..]).map(|found| at + found)
-}
 
-/// Returns the index of the first such byte. The first 16 bytes are searched inline: most fields and many lines are that short, and
-/// calling `memchr` for them would cost more than the search.
-#[inline]
-fn find(byte: u8, text: &[u8]) -> Option<usize> {
-    let first = match (text.first_chunk(), text.first_chunk(), text.last_chunk()) {
-        (Some(bytes), ..) => u128::from_le_bytes(*bytes),
-        (None, Some(first), Some(last)) => {
-            // The last eight bytes overlap the first, where they are the same.
-            let last = u128::from(u64::from_le_bytes(*last)) << (8 * (text.len() - 8));
-            u128::from(u64::from_le_bytes(*first)) | last
-        }
-        _ => return text.iter().position(|&found| found == byte),
-    };
-    let [ones, highest] = [1, 0x80].map(|byte| u128::from_le_bytes([byte; 16]));
-    let differing = first ^ (ones * u128::from(byte));
-    // The lowest bit that this sets is that of the first byte that is zero.
-    let equal = differing.wrapping_sub(ones) & !differing & highest;
-    match text.get(16..) {
-        _ if equal != 0 => Some(equal.trailing_zeros() as usize / 8),
-        Some(rest) => memchr::memchr(byte, rest).map(|at| at + 16),
-        None => None,
-    }
-}
-
-fn without_return(line: &[u8]) -> (&[u8], &'static [u8]) {
-    match line {
-        [line @ .., b'\r'] => (line, b"\r"),
-        line => (line, b""),
+    /// Returns the first level from the usual one on that is free.
+    fn free(&self, plan: &Plan<'_>) -> Option<usize> {
+        (plan.level..LEVELS).find(|level| self.0 & 1 << level == 0)
     }
 }
 
 /// Answers lines with columns.
 pub(super) struct Enricher<'a, 't> {
     finders: &'a Finders<'t>,
-    plan: Plan,
+    plan: &'a Plan<'a>,
+    /// What is appended at each level, once it was needed.
+    levels: [Option<Vec<Rows>>; LEVELS],
     messages: Messages,
-    /// Lines of the chunk that wait: start, end, and whether a carriage return follows.
-    lines: Vec<(u32, u32, Shape)>,
+    /// Rows of the chunk that wait.
+    rows: Vec<(u32, u32, Shape)>,
     kinds: Vec<Kind>,
     keys: Keys,
     tally: Tally,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What comes after a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
+    /// The answer and a line feed.
     Line,
-    /// A carriage return follows.
+    /// The answer, a carriage return and a line feed.
     Return,
-    /// Nothing is appended: blank, or not an object.
+    /// The answer at this level, a brace and, if the object is a line, what ends it.
+    Object { level: u8, is_first: bool, end: ObjectEnd },
+    /// A line feed: blank, or not an object.
     Kept,
+    /// Nothing, as in a list of JSON.
+    Between,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ObjectEnd {
+    Line,
+    Return,
+    Nothing,
 }
 
 impl<'a, 't> Enricher<'a, 't> {
-    pub(super) fn new(finders: &'a Finders<'t>, plan: &Plan, messages: Messages) -> Self {
-        let (lines, kinds, keys, tally) = Default::default();
-        Self { finders, plan: plan.clone(), messages, lines, kinds, keys, tally }
+    pub(super) fn new(
+        finders: &'a Finders<'t>,
+        plan: &'a Plan<'a>,
+        mapped: V4Mapped,
+        messages: Messages,
+    ) -> Self {
+        let (levels, rows, kinds, tally) = Default::default();
+        Self { finders, plan, levels, messages, rows, kinds, keys: Keys::new(mapped), tally }
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        chunk: &[u8],
-        start: usize,
-        end: usize,
-        quoted: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
-        self.tally.lines += 1;
-        let (line, end_of_line) = without_return(&chunk[start..end]);
-        let mut shape = if end_of_line.is_empty() { Shape::Line } else { Shape::Return };
-        let mut end = start + line.len();
-        let is_object = self.plan.located.separator.is_none();
-        if is_object {
-            // The answer's fields come before the brace that ends the object.
-            match line.trim_ascii_end() {
-                [object @ .., b'}'] if line.trim_ascii_start().starts_with(b"{") => {
-                    end = start + object.len();
+    fn push(&mut self, chunk: &[u8], row: Row, out: &mut Out<'_>) -> Result<(), Failure> {
+        let shape = match row.kind {
+            columns::Kind::Line { quoted, unclosed } => {
+                self.tally.lines += 1;
+                if unclosed {
+                    self.tally.unclosed();
                 }
-                _ => shape = Shape::Kept,
+                let line = &chunk[row.start..row.end];
+                for index in 0..self.plan.located.places.len() {
+                    let text = self.plan.located.field(line, index, quoted);
+                    let kind = self.address(text, false);
+                    self.kinds.push(kind);
+                }
+                if row.has_return { Shape::Return } else { Shape::Line }
             }
-        }
-        if line.trim_ascii().is_empty() || shape == Shape::Kept {
-            if !line.trim_ascii().is_empty() {
-                self.bad(" is not a JSON object");
+            columns::Kind::Object { start, in_line } => {
+                self.tally.lines += 1;
+                self.object(&chunk[start..=row.end], row, in_line)
             }
-            self.lines.push((start as u32, (start + line.len()) as u32, Shape::Kept));
-        } else {
-            self.lines.push((start as u32, end as u32, shape));
-            for index in 0..self.plan.located.places.len() {
-                let text = self.plan.located.field(line, index, quoted);
-                let kind = match text.map(|text| self.keys.push(text)) {
-                    Some(Ok(kind)) => kind,
-                    Some(Err(error)) => {
-                        self.bad(&format!(" has no IP address in its column ({})", error.reason()));
-                        Kind::Bad
-                    }
-                    None => {
-                        self.bad(" has too few columns");
-                        Kind::Bad
-                    }
-                };
-                self.kinds.push(kind);
+            columns::Kind::Blank => {
+                self.tally.lines += 1;
+                Shape::Kept
             }
-        }
-        if self.lines.len() == BLOCK { self.respond(chunk, out) } else { Ok(()) }
+            columns::Kind::NoObject { .. } => {
+                self.tally.lines += 1;
+                self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
+                if self.plan.located.is_by_line() { Shape::Kept } else { Shape::Between }
+            }
+            columns::Kind::Between => Shape::Between,
+        };
+        self.rows.push((row.start as u32, row.end as u32, shape));
+        if self.rows.len() == BLOCK { self.respond(chunk, out) } else { Ok(()) }
     }
 
-    #[cold]
-    fn bad(&mut self, what: &str) {
-        self.tally.bad += 1;
-        if self.tally.first_bad.len() < REPORTED {
-            self.tally.first_bad.push((self.tally.lines, what.to_owned()));
+    /// Takes an object, with its braces.
+    fn object(&mut self, object: &[u8], row: Row, in_line: bool) -> Shape {
+        let plan = self.plan;
+        let mut taken = Taken::default();
+        let mut any = false;
+        json::read(object, "", |name| {
+            any = true;
+            taken.add(name, plan);
+        });
+        let end = match in_line {
+            true if row.has_return => ObjectEnd::Return,
+            true => ObjectEnd::Line,
+            false => ObjectEnd::Nothing,
+        };
+        let Some(level) = taken.free(plan) else {
+            self.tally.bad(self.tally.lines, || " has all the names that its column may give".to_owned());
+            self.kinds.extend(plan.located.places.iter().map(|_| Kind::Bad));
+            return Shape::Object { level: u8::MAX, is_first: true, end };
+        };
+        let mut found = 0;
+        for index in 0..plan.located.places.len() {
+            let text = plan.located.field(object, index, false);
+            found += usize::from(text.is_some());
+            let kind = self.address(text, plan.located.may_lack());
+            self.kinds.push(kind);
         }
+        if found == 0 && plan.located.may_lack() {
+            self.tally.bad(self.tally.lines, || columns::TOO_FEW.to_owned());
+        }
+        Shape::Object { level: level as u8, is_first: !any, end }
     }
 
-    fn respond(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
-        let Self { finders, plan, lines, kinds, keys, tally, messages } = self;
+    /// Takes the text of a column. `may_lack` says that there need not be one.
+    #[inline]
+    fn address(&mut self, text: Option<&[u8]>, may_lack: bool) -> Kind {
+        match text.map(|text| self.keys.push(text)) {
+            Some(Ok(kind)) => return kind,
+            Some(Err(error)) => {
+                self.tally.bad(self.tally.lines, || columns::no_address(&error));
+            }
+            None if may_lack => {}
+            None => self.tally.bad(self.tally.lines, || columns::TOO_FEW.to_owned()),
+        }
+        Kind::Bad
+    }
+
+    fn respond(&mut self, chunk: &[u8], out: &mut Out<'_>) -> Result<(), Failure> {
+        let Self { finders, plan, levels, rows, kinds, keys, tally, messages } = self;
         keys.find(finders, *messages)?;
         let (mut at_v4, mut at_v6) = (0, 0);
         let mut kinds_left = kinds.iter();
-        for &(start, end, shape) in lines.iter() {
+        for &(start, end, shape) in rows.iter() {
             let (start, end) = (start as usize, end as usize);
-            put_slice(chunk, start, end, out);
-            if shape == Shape::Kept {
-                out.push(b'\n');
-                continue;
-            }
-            let is_json = plan.located.separator.is_none();
-            let empty = is_json && chunk[start..end].trim_ascii_end().ends_with(b"{");
-            let (mut hit, after) = (false, out.len());
-            for (rows, kind) in plan.rows.iter_mut().zip(&mut kinds_left) {
-                match kind {
-                    Kind::V4 => {
-                        let (key, found) = (keys.v4[at_v4], keys.found_v4[at_v4]);
-                        at_v4 += 1;
-                        match found {
-                            Some(found) => rows.hit(out, b"", key, found),
-                            None => rows.miss(out, b""),
-                        }
-                        hit |= found.is_some();
-                    }
-                    Kind::V6 => {
-                        let (key, found) = (keys.v6[at_v6], keys.found_v6[at_v6]);
-                        at_v6 += 1;
-                        match found {
-                            Some(found) => rows.hit(out, b"", key, found),
-                            None => rows.miss(out, b""),
-                        }
-                        hit |= found.is_some();
-                    }
-                    Kind::Bad => rows.miss(out, b""),
+            put_slice(chunk, start, end, &mut out.bytes);
+            let (level, is_first) = match shape {
+                Shape::Kept => {
+                    out.bytes.push(b'\n');
+                    continue;
                 }
+                Shape::Between => continue,
+                Shape::Line | Shape::Return => (plan.level, false),
+                Shape::Object { level, is_first, .. } => (usize::from(level), is_first),
+            };
+            let after = out.bytes.len();
+            let mut hit = false;
+            // An object without room for names is as it was.
+            if let Some(level) = levels.get_mut(level) {
+                let appended =
+                    level.get_or_insert_with(|| plan.rows(usize::from(level_of(shape, plan))).to_vec());
+                for (rows, kind) in appended.iter_mut().zip(&mut kinds_left) {
+                    hit |= append(rows, *kind, keys, (&mut at_v4, &mut at_v6), &mut out.bytes);
+                }
+            } else {
+                kinds_left.by_ref().take(plan.located.places.len()).for_each(drop);
             }
-            if empty {
+            if is_first && out.bytes.len() > after {
                 // No field comes before the first of ours.
-                out.remove(after);
+                out.bytes.remove(after);
             }
             tally.matched += usize::from(hit);
-            if is_json {
-                out.push(b'}');
+            let ending: &[u8] = match shape {
+                Shape::Return => b"\r\n",
+                Shape::Object { end: ObjectEnd::Return, .. } => b"}\r\n",
+                Shape::Object { end: ObjectEnd::Line, .. } => b"}\n",
+                Shape::Object { end: ObjectEnd::Nothing, .. } => b"}",
+                _ => b"\n",
+            };
+            match ending {
+                &[byte] => out.bytes.push(byte),
+                bytes => out.bytes.extend_from_slice(bytes),
             }
-            if shape == Shape::Return {
-                out.push(b'\r');
-            }
-            out.push(b'\n');
+            out.relieve();
         }
-        lines.clear();
+        rows.clear();
         kinds.clear();
         keys.clear();
         Ok(())
     }
 }
 
+fn level_of(shape: Shape, plan: &Plan<'_>) -> u8 {
+    match shape {
+        Shape::Object { level, .. } => level,
+        _ => plan.level as u8,
+    }
+}
+
+/// Appends the answer for a column; returns whether there is a route.
+#[inline]
+fn append(
+    rows: &mut Rows,
+    kind: Kind,
+    keys: &Keys,
+    (at_v4, at_v6): (&mut usize, &mut usize),
+    out: &mut Vec<u8>,
+) -> bool {
+    match kind {
+        Kind::V4 => {
+            let (key, found) = (keys.v4[*at_v4], keys.found_v4[*at_v4]);
+            *at_v4 += 1;
+            match found {
+                Some(found) => rows.hit(out, b"", key, found),
+                None => rows.miss(out, b""),
+            }
+            found.is_some()
+        }
+        Kind::V6 => {
+            let (key, found) = (keys.v6[*at_v6], keys.found_v6[*at_v6]);
+            *at_v6 += 1;
+            match found {
+                Some(found) => rows.hit(out, b"", key, found),
+                None => rows.miss(out, b""),
+            }
+            found.is_some()
+        }
+        Kind::Bad => {
+            rows.miss(out, b"");
+            false
+        }
+    }
+}
+
 impl Worker for Enricher<'_, '_> {
-    fn answer(&mut self, chunk: &[u8], _: bool, out: &mut Vec<u8>) -> Result<Tally, Failure> {
+    fn answer(&mut self, chunk: &[u8], _: bool, out: &mut Out<'_>) -> Result<Tally, Failure> {
         if u32::try_from(chunk.len()).is_err() {
             return Err(Failure::Output(io::ErrorKind::OutOfMemory.into()));
         }
-        let quotes = self.plan.located.separator.filter(|_| memchr::memchr(b'"', chunk).is_some());
-        let mut start = 0;
-        match quotes {
-            None => {
-                while let Some(len) = find(b'\n', &chunk[start..]) {
-                    self.push(chunk, start, start + len, false, out)?;
-                    start += len + 1;
-                }
-            }
-            Some(separator) => {
-                for end in ends(chunk, separator) {
-                    self.push(chunk, start, end, true, out)?;
-                    start = end + 1;
-                }
-            }
-        }
-        // Only the last line of all may lack its line feed.
-        if start < chunk.len() {
-            self.push(chunk, start, chunk.len(), quotes.is_some(), out)?;
-        }
+        let plan = self.plan;
+        plan.located.rows(chunk, |row| self.push(chunk, row, out))?;
         self.respond(chunk, out)?;
         Ok(std::mem::take(&mut self.tally))
-    }
-}
-
-/// Returns the text of a string, or of another plain value, in an object of JSON, by the names on the way to it. What is
-/// not well formed ends the search.
-fn value<'a>(object: &'a [u8], path: &[String]) -> Option<&'a [u8]> {
-    let (name, deeper) = path.split_first()?;
-    let mut at = blanks(object, 0);
-    if object.get(at) != Some(&b'{') {
-        return None;
-    }
-    at = blanks(object, at + 1);
-    while object.get(at) == Some(&b'"') {
-        let end = skip(object, at)?;
-        let key = &object[at + 1..end - 1];
-        at = blanks(object, end);
-        if object.get(at) != Some(&b':') {
-            return None;
-        }
-        at = blanks(object, at + 1);
-        let end = skip(object, at)?;
-        let text = &object[at..end];
-        if key == name.as_bytes() {
-            return match text {
-                [b'{', ..] => value(text, deeper),
-                _ if !deeper.is_empty() => None,
-                [b'"', inner @ .., b'"'] => Some(inner.trim_ascii()),
-                text => Some(text.trim_ascii()),
-            };
-        }
-        at = blanks(object, end);
-        if object.get(at) != Some(&b',') {
-            return None;
-        }
-        at = blanks(object, at + 1);
-    }
-    None
-}
-
-fn blanks(text: &[u8], mut at: usize) -> usize {
-    while text.get(at).is_some_and(u8::is_ascii_whitespace) {
-        at += 1;
-    }
-    at
-}
-
-/// Returns where the value that begins at `at` ends.
-fn skip(text: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    loop {
-        match text.get(at)? {
-            b'"' => {
-                at += 1;
-                loop {
-                    at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
-                    if text[at] == b'"' {
-                        break;
-                    }
-                    at += 2;
-                }
-                at += 1;
-            }
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' if depth > 0 => {
-                depth -= 1;
-                at += 1;
-            }
-            b'}' | b']' | b',' if depth == 0 => return Some(at),
-            _ => {
-                at += 1;
-                let plain = |byte: &u8| !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',');
-                while text.get(at).is_some_and(plain) {
-                    at += 1;
-                }
-            }
-        }
-        if depth == 0 && matches!(text.get(at.wrapping_sub(1)), Some(b'"' | b'}' | b']')) {
-            return Some(at);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_found_with_and_without_quotes() {
-        let line = b"a, b ,\"c,\"\"d\"\",\n\",,\"1.2.3.4\"";
-        let all = ["a", "b", "c,\"\"d\"\",", "", "1.2.3.4"];
-        for (number, expected) in all.iter().enumerate() {
-            assert_eq!(field(line, b',', number, true), Some(expected.as_bytes()), "{number}");
-        }
-        assert_eq!(field(line, b',', 5, true), None);
-        assert_eq!(names(line, b',')[2], "c,\"d\",");
-        assert_eq!(field(b"a\tb", b'\t', 1, false), Some(&b"b"[..]));
-        assert_eq!(field(b"", b',', 0, false), Some(&b""[..]));
-    }
-
-    #[test]
-    fn values_are_found_in_objects() {
-        let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
-        let find = |object: &'static str, name: &str| {
-            value(object.as_bytes(), &path(name)).map(|text| std::str::from_utf8(text).unwrap())
-        };
-        let object =
-            r#" { "a" : "x\"," , "b":{"c":[1,{"d":"e"}],"ip":"1.1.1.1"},"n":-1.5e3 ,"t":true,"ip": "::1"}"#;
-        assert_eq!(find(object, "ip"), Some("::1"));
-        assert_eq!(find(object, "b.ip"), Some("1.1.1.1"));
-        assert_eq!(find(object, "a"), Some(r#"x\","#));
-        assert_eq!(find(object, "n"), Some("-1.5e3"));
-        assert_eq!(find(object, "t"), Some("true"));
-        for absent in ["c", "b.x", "a.b", "ip.x", ""] {
-            assert_eq!(find(object, absent), None, "{absent}");
-        }
-        for bad in [
-            "",
-            "{",
-            "{\"",
-            "{\"ip",
-            "{\"ip\"",
-            "{\"ip\":",
-            "{\"ip\":\"",
-            "[]",
-            "{\"a\":{\"ip\":\"x\"",
-            "{\"a\" \"ip\"}",
-        ] {
-            assert_eq!(find(bad, "ip"), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn formats_are_known_by_name_or_by_line() {
-        assert_eq!(InputFormat::of_name("flows.csv.gz"), Some(InputFormat::Csv));
-        assert_eq!(InputFormat::of_name("/a.b/FLOWS.TSV"), Some(InputFormat::Tsv));
-        assert_eq!(InputFormat::of_name("x.ndjson.zst"), Some(InputFormat::JsonLine));
-        assert_eq!(InputFormat::of_name("x.log"), None);
-        assert_eq!(InputFormat::of_line(b" {\"a\":1}"), InputFormat::JsonLine);
-        assert_eq!(InputFormat::of_line(b"a\tb,c"), InputFormat::Tsv);
-        assert_eq!(InputFormat::of_line(b"a,b"), InputFormat::Csv);
     }
 }

@@ -10,6 +10,7 @@ use fibula_feed::compression::Decompressor;
 use indicatif::ProgressBar;
 
 use super::chunks::Chunks;
+use super::columns::InputFormat;
 use super::pipeline::{self, Worker, Write};
 use crate::failure::Failure;
 use crate::load::is_stdin;
@@ -54,13 +55,59 @@ impl Input {
         Ok(Box::new(input.map_err(|error| self.failed(&error))?))
     }
 
+    /// Opens the input as rows with columns; returns their format, which is found out unless it is known.
+    pub(super) fn rows(
+        &self,
+        known: Option<InputFormat>,
+    ) -> Result<(InputFormat, Chunks<Box<dyn Read + Send>>), Failure> {
+        let mut chunks = Chunks::new(self.reader()?, InputFormat::JsonLine.lines());
+        let name = self.path.to_string_lossy();
+        let head = chunks.head().map_err(|error| self.failed(&error))?;
+        let format = known.unwrap_or_else(|| InputFormat::of(&name, head));
+        chunks.set_lines(format.lines());
+        Ok((format, chunks))
+    }
+
+    /// Returns the first line, which has the names of the columns, without taking it; nothing, where objects have the names. An
+    /// input without anything has no column of any name, but may be asked for a column by its number.
+    pub(super) fn first_line<'c, R: Read>(
+        &self,
+        chunks: &'c mut Chunks<R>,
+        format: InputFormat,
+        wanted: &[&str],
+        messages: Messages,
+    ) -> Result<&'c [u8], Failure> {
+        let is_named = !format.is_json() && wanted.iter().any(|name| name.parse::<usize>().is_err());
+        if is_named && chunks.is_empty() {
+            return Err(Failure::BadInput(format!("{}: the input is empty", self.name())));
+        }
+        self.note_empty(chunks, messages)?;
+        if format == InputFormat::Json {
+            return Ok(b"");
+        }
+        chunks.first_line().map_err(|error| self.failed(&error))
+    }
+
+    /// Says that there is no address where nothing comes at all.
+    pub(super) fn note_empty<R: Read>(
+        &self,
+        chunks: &mut Chunks<R>,
+        messages: Messages,
+    ) -> Result<(), Failure> {
+        chunks.head().map_err(|error| self.failed(&error))?;
+        if chunks.is_empty() {
+            messages.warning(format_args!("{}: the input is empty", self.name()));
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        if is_stdin(&self.path) { "standard input".to_owned() } else { self.path.display().to_string() }
+    }
+
     /// Returns the failure of a read.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
-        let stdin = is_stdin(&self.path);
-        Failure::reading(
-            &if stdin { "standard input".to_owned() } else { self.path.display().to_string() },
-            error,
-        )
+        Failure::reading(&self.name(), error)
     }
 
     /// Answers all chunks, and shows how far that has come.

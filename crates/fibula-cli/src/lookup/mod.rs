@@ -2,18 +2,22 @@
 
 mod answers;
 mod args;
+mod around;
 mod chunks;
+mod columns;
 mod count;
 mod digits;
 mod enrich;
 mod finder;
 mod input;
+mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pipeline;
+mod quotes;
 mod rows;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -32,11 +36,12 @@ use crate::text::{plural, thousands};
 use answers::{Answers, Finders};
 pub(crate) use args::{EnrichArgs, HowArgs, LookupArgs};
 use chunks::Chunks;
+use columns::InputFormat;
 pub(crate) use count::{CountArgs, run as count};
-use enrich::{Enricher, InputFormat, Plan};
+use enrich::{Enricher, Plan};
 use finder::Finder;
 use input::Input;
-use pipeline::{Tally, Worker, report, summary};
+use pipeline::{Tally, Worker, answered};
 use rows::{Labels, Rows};
 
 /// What is looked up, and how.
@@ -148,7 +153,7 @@ fn answer(
     output.write(|out| match request.from {
         From::Arguments(addresses) => {
             let rows = Rows::new(request.format, columns, labels);
-            answer_arguments(addresses, finders, rows, out, messages, &mut tally)
+            answer_arguments(request, addresses, finders, rows, out, messages, &mut tally)
         }
         From::File(path) if request.columns.is_empty() => {
             let rows = Rows::new(request.format, columns, labels);
@@ -159,7 +164,7 @@ fn answer(
             if input::is_parquet(path) {
                 let input = (path, request.columns);
                 return parquet::enrich(
-                    request.how,
+                    (request.how, request.source.feed.is_strict()),
                     input,
                     finders,
                     (columns, labels),
@@ -187,6 +192,7 @@ fn answer(
 }
 
 fn answer_arguments(
+    request: &Request<'_>,
     addresses: &[String],
     finders: &Finders<'_>,
     rows: Rows,
@@ -196,14 +202,17 @@ fn answer_arguments(
 ) -> Result<(), Failure> {
     let mut text = Vec::new();
     rows.start(&mut text);
-    let mut answers = Answers::new(finders, rows.clone(), messages);
-    for address in addresses {
-        answers.push(address.as_bytes(), &mut text)?;
-    }
-    tally.add(answers.end(&mut text)?);
+    let mut answers = Answers::new(finders, rows.clone(), request.how.v4_mapped, messages);
+    let (answers, next) = answered(text, |out| {
+        for address in addresses {
+            answers.push(address.as_bytes(), out)?;
+        }
+        answers.end(out)
+    })?;
+    text = answers;
+    tally.add(next, ("argument", 0), request.source.feed.is_strict(), messages)?;
     rows.end(tally.lines > 0, &mut text);
-    report(tally, 0, 0, "argument", messages);
-    summary(tally, "argument", messages);
+    tally.summary("argument", messages);
     Ok(out.write_all(&text)?)
 }
 
@@ -221,19 +230,22 @@ fn answer_lines(
     // The header comes before the first answer.
     out.write_all(&text)?;
     out.flush()?;
-    let input = Input::open(path, request.how.output.is_some(), messages)?;
-    let worker = || -> Box<dyn Worker + '_> { Box::new(Answers::new(finders, rows.clone(), messages)) };
-    let workers = (0..request.how.threads()).map(|_| worker()).collect();
-    input.run(Chunks::new(input.reader()?, answers::LINES), workers, &mut |answers, next| {
-        report(&next, tally.lines, tally.first_bad.len(), "line", messages);
-        tally.add(next);
+    let (how, strict) = (request.how, request.source.feed.is_strict());
+    let input = Input::open(path, how.output.is_some(), messages)?;
+    let worker =
+        || -> Box<dyn Worker + '_> { Box::new(Answers::new(finders, rows.clone(), how.v4_mapped, messages)) };
+    let workers = (0..how.threads()).map(|_| worker()).collect();
+    let mut chunks = Chunks::new(input.reader()?, answers::LINES);
+    input.note_empty(&mut chunks, messages)?;
+    input.run(chunks, workers, &mut |answers, next| {
+        tally.add(next, ("line", 0), strict, messages)?;
         out.write_all(answers)?;
         Ok(out.flush()?)
     })?;
     text.clear();
     rows.end(tally.lines > 0, &mut text);
     out.write_all(&text)?;
-    summary(tally, "line", messages);
+    tally.summary("line", messages);
     Ok(())
 }
 
@@ -246,34 +258,27 @@ fn enrich_lines(
     messages: Messages,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let input = Input::open(path, request.how.output.is_some(), messages)?;
-    let named = request.input_format.or_else(|| InputFormat::of_name(&path.to_string_lossy()));
-    let mut chunks = Chunks::new(input.reader()?, named.unwrap_or(InputFormat::JsonLine).lines());
-    let failed = |error: io::Error| input.failed(&error);
-    let format = match named {
-        Some(format) => format,
-        None => {
-            let format = InputFormat::of_line(chunks.first_line().map_err(failed)?);
-            chunks.set_lines(format.lines());
-            format
-        }
-    };
-    let plan = Plan::new(format, request.columns, chunks.first_line().map_err(failed)?, columns, labels)?;
+    let (how, strict) = (request.how, request.source.feed.is_strict());
+    let input = Input::open(path, how.output.is_some(), messages)?;
+    let (format, mut chunks) = input.rows(request.input_format)?;
+    let wanted: Vec<&str> = request.columns.iter().map(String::as_str).collect();
+    let first_line = input.first_line(&mut chunks, format, &wanted, messages)?;
+    let plan = Plan::new(format, request.columns, first_line, columns, labels)?;
     let mut header = 0;
     if let Some(line) = &plan.header {
         out.write_all(line)?;
         chunks.skip_line();
         header = 1;
     }
-    let worker = || -> Box<dyn Worker + '_> { Box::new(Enricher::new(finders, &plan, messages)) };
-    let workers = (0..request.how.threads()).map(|_| worker()).collect();
+    let worker =
+        || -> Box<dyn Worker + '_> { Box::new(Enricher::new(finders, &plan, how.v4_mapped, messages)) };
+    let workers = (0..how.threads()).map(|_| worker()).collect();
     input.run(chunks, workers, &mut |answers, next| {
-        report(&next, tally.lines + header, tally.first_bad.len(), "row", messages);
-        tally.add(next);
+        tally.add(next, ("row", header), strict, messages)?;
         out.write_all(answers)?;
         Ok(out.flush()?)
     })?;
-    summary(tally, "row", messages);
+    tally.summary("row", messages);
     Ok(())
 }
 

@@ -10,11 +10,11 @@ use std::{panic, thread};
 
 use super::chunks::Chunks;
 use crate::failure::Failure;
-use crate::messages::Messages;
+use crate::messages::{self, Messages};
 use crate::text::thousands;
 
 /// Bad lines that are reported one by one.
-pub(super) const REPORTED: usize = 5;
+const REPORTED: usize = 5;
 
 /// Counts of lines, and the first of those that are not addresses.
 #[derive(Debug, Clone, Default)]
@@ -22,35 +22,149 @@ pub(super) struct Tally {
     pub(super) lines: usize,
     pub(super) bad: usize,
     pub(super) matched: usize,
-    /// What is wrong with a line, by its number among these lines, from 1.
-    pub(super) first_bad: Vec<(usize, String)>,
+    /// Lines with a quote that encloses no field.
+    unclosed: usize,
+    /// The first of them, by its number among these lines, from 1.
+    first_unclosed: Option<usize>,
+    /// What is wrong with a line, by its number.
+    first_bad: Vec<(usize, String)>,
 }
 
 impl Tally {
-    /// Adds the counts of the lines that follow.
-    pub(super) fn add(&mut self, next: Self) {
-        let room = REPORTED.saturating_sub(self.first_bad.len());
+    /// Counts a bad line, by its number. What is wrong with it is worked out for the first few alone.
+    #[cold]
+    pub(super) fn bad(&mut self, line: usize, what: impl FnOnce() -> String) {
+        self.bad += 1;
+        if self.first_bad.len() < REPORTED {
+            self.first_bad.push((line, what()));
+        }
+    }
+
+    /// Counts the last line as one with a quote that encloses no field.
+    #[cold]
+    pub(super) fn unclosed(&mut self) {
+        self.unclosed += 1;
+        self.first_unclosed = self.first_unclosed.or(Some(self.lines));
+    }
+
+    /// Adds the counts of the lines that follow, and warns of those that are bad. `input` says what a line is called, `before` how
+    /// many lines come before all that are counted.
+    ///
+    /// # Errors
+    /// If a line was misread and `strict` says that none may be.
+    pub(super) fn add(
+        &mut self,
+        next: Self,
+        (input, before): (&str, usize),
+        strict: bool,
+        messages: Messages,
+    ) -> Result<(), Failure> {
         let lines = self.lines;
-        self.first_bad.extend(next.first_bad.into_iter().take(room).map(|(at, what)| (lines + at, what)));
+        for (at, what) in next.first_bad {
+            let line = format!("{input} {}{what}", thousands(before + lines + at));
+            if strict {
+                return Err(Failure::BadInput(line));
+            }
+            if self.first_bad.len() < REPORTED {
+                messages.warning(&line);
+                self.first_bad.push((0, line));
+            }
+        }
+        if let (Some(at), None) = (next.first_unclosed, self.first_unclosed) {
+            self.first_unclosed = Some(before + lines + at);
+            if strict {
+                return Err(Failure::BadInput(format!(
+                    "{input} {}{UNCLOSED}",
+                    thousands(before + lines + at)
+                )));
+            }
+        }
         self.lines += next.lines;
         self.bad += next.bad;
+        self.unclosed += next.unclosed;
         self.matched += next.matched;
+        Ok(())
     }
+
+    /// Says how many lines were not addresses, if not all of them were reported: what was left out is said even where little else
+    /// is.
+    pub(super) fn summary(&self, input: &str, messages: Messages) {
+        let (count, plural) = (thousands(self.bad), if self.bad == 1 { "" } else { "s" });
+        let what = match (input, self.bad) {
+            ("row", _) => "had no IP address",
+            (_, 1) => "was not an IP address",
+            _ => "were not IP addresses",
+        };
+        match self.first_bad.first() {
+            Some((_, first)) if messages.is_quiet() => {
+                messages::warning(format_args!("{count} {input}{plural} in all {what}; the first: {first}"));
+            }
+            _ if self.bad > REPORTED => {
+                messages.warning(format_args!("{count} {input}{plural} in all {what}"));
+            }
+            _ => {}
+        }
+        if let Some(first) = self.first_unclosed {
+            let (first, count) = (thousands(first), thousands(self.unclosed));
+            let more = if self.unclosed > 1 { format!("; {count} {input}s in all") } else { String::new() };
+            messages::warning(format_args!("{input} {first}{UNCLOSED}: it is read as text{more}"));
+        }
+    }
+}
+
+const UNCLOSED: &str = " has a quote that is not closed before a separator or the end of a line";
+
+/// Bytes of answers that are handed over before a chunk is done: a line may be short, and what it leads to long.
+const FULL: usize = 1 << 20;
+
+/// The answers of a chunk.
+pub(super) struct Out<'a> {
+    pub(super) bytes: Vec<u8>,
+    /// Takes the answers so far, and gives an empty buffer for those to come.
+    hand_over: &'a mut dyn FnMut(Vec<u8>) -> Vec<u8>,
+}
+
+impl Out<'_> {
+    /// Hands over what is there, if it is much. Called after each line.
+    #[inline]
+    pub(super) fn relieve(&mut self) {
+        if self.bytes.len() >= FULL {
+            self.bytes = (self.hand_over)(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Answers something at once, after the text that is there; returns both, and the counts.
+pub(super) fn answered(
+    text: Vec<u8>,
+    answer: impl FnOnce(&mut Out<'_>) -> Result<Tally, Failure>,
+) -> Result<(Vec<u8>, Tally), Failure> {
+    let mut all = Vec::new();
+    let mut hand_over = |text: Vec<u8>| {
+        all.extend_from_slice(&text);
+        Vec::new()
+    };
+    let mut out = Out { bytes: text, hand_over: &mut hand_over };
+    let tally = answer(&mut out)?;
+    let rest = out.bytes;
+    all.extend_from_slice(&rest);
+    Ok((all, tally))
 }
 
 /// Answers the lines of chunks.
 pub(super) trait Worker: Send {
     /// Appends the answers of a chunk to `out`. `first` is true for the first chunk of all.
-    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Vec<u8>) -> Result<Tally, Failure>;
+    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Out<'_>) -> Result<Tally, Failure>;
 }
 
-/// Takes the answers of a chunk.
+/// Takes the answers of a chunk, or a part of them.
 pub(super) type Write<'a> = &'a mut dyn FnMut(&[u8], Tally) -> Result<(), Failure>;
 
-/// An answered chunk.
+/// An answered chunk, or a part of one.
 struct Done {
     out: Vec<u8>,
     tally: Tally,
+    is_last: bool,
 }
 
 /// Buffers that are used again.
@@ -89,12 +203,18 @@ pub(super) fn run<R: Read + Send>(
             let work = move || {
                 let mut first = index == 0;
                 for chunk in receiver {
-                    let mut out = outputs.take();
+                    let mut hand_over = |out| {
+                        let tally = Tally::default();
+                        // The writer receives nothing more once it has stopped, which the end of the chunk shows.
+                        let _ = result.send(Ok(Done { out, tally, is_last: false }));
+                        outputs.take()
+                    };
+                    let mut out = Out { bytes: outputs.take(), hand_over: &mut hand_over };
                     let tally = worker.answer(&chunk, first, &mut out);
+                    let out = out.bytes;
                     first = false;
                     inputs.give(chunk);
-                    // The writer receives nothing more once it has stopped.
-                    if result.send(tally.map(|tally| Done { out, tally })).is_err() {
+                    if result.send(tally.map(|tally| Done { out, tally, is_last: true })).is_err() {
                         return;
                     }
                 }
@@ -135,26 +255,16 @@ fn collect(
     write: Write<'_>,
 ) -> Result<(), Failure> {
     for results in done.iter().cycle() {
-        // The first that has nothing more had its turn after the last chunk.
-        let Ok(result) = results.recv() else { break };
-        let Done { out, tally } = result?;
-        write(&out, tally)?;
-        outputs.give(out);
+        loop {
+            // The first that has nothing more had its turn after the last chunk.
+            let Ok(result) = results.recv() else { return Ok(()) };
+            let Done { out, tally, is_last } = result?;
+            write(&out, tally)?;
+            outputs.give(out);
+            if is_last {
+                break;
+            }
+        }
     }
     Ok(())
-}
-
-/// Warns of the first lines that are not addresses. `before` lines came before these, of which some were reported.
-pub(super) fn report(next: &Tally, before: usize, reported: usize, input: &str, messages: Messages) {
-    let room = REPORTED.saturating_sub(reported);
-    for (line, what) in next.first_bad.iter().take(room) {
-        messages.warning(format_args!("{input} {}{what}", thousands(before + line)));
-    }
-}
-
-/// Says how many lines were not addresses, if not all of them were reported.
-pub(super) fn summary(tally: &Tally, input: &str, messages: Messages) {
-    if tally.bad > REPORTED {
-        messages.warning(format_args!("{} {input}s in all were not IP addresses", thousands(tally.bad)));
-    }
 }

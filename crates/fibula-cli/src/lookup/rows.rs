@@ -88,9 +88,16 @@ impl Rows {
             Some(separator) => {
                 let between = char::from(separator);
                 Form {
-                    middle: (between.to_string(), if separator == b'\t' { "\t" } else { "," }),
-                    unknown: format!("{between}{between}"),
-                    miss: format!("{between}{between}{}", fields.empty()),
+                    middle: (
+                        between.to_string(),
+                        match separator {
+                            b'\t' => "\t",
+                            b' ' => " ",
+                            _ => ",",
+                        },
+                    ),
+                    unknown: format!("{between}{}{between}", fields.absent()),
+                    miss: format!("{between}{}{between}{}", fields.absent(), fields.empty()),
                     ..base
                 }
             }

@@ -17,10 +17,10 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
-use super::super::answers::{Finders, Keys, Kind};
+use super::super::answers::{Finders, Keys, Kind, V4Mapped};
 use super::super::digits::put_prefix;
 use super::super::finder::NO_PREFIX;
-use super::super::pipeline::{REPORTED, Tally};
+use super::super::pipeline::Tally;
 use super::super::rows::Labels;
 use super::guard::cannot_read;
 use super::plan::{Answer, Part, Plan, Shape};
@@ -75,6 +75,7 @@ pub(super) struct Answerer<'a, 't> {
     finders: &'a Finders<'t>,
     plan: &'a Plan,
     texts: &'a Texts,
+    mapped: V4Mapped,
     messages: Messages,
     properties: WriterPropertiesPtr,
 }
@@ -93,7 +94,7 @@ impl<'a, 't> Answerer<'a, 't> {
         finders: &'a Finders<'t>,
         plan: &'a Plan,
         texts: &'a Texts,
-        messages: Messages,
+        (mapped, messages): (V4Mapped, Messages),
     ) -> Result<Self, Failure> {
         let file = File::open(path).map_err(|error| Failure::opening(path, &error))?;
         let reader = SerializedFileReader::new(file).map_err(|error| cannot_read(path, &error))?;
@@ -107,6 +108,7 @@ impl<'a, 't> Answerer<'a, 't> {
             finders,
             plan,
             texts,
+            mapped,
             messages,
             properties: Arc::new(properties),
         })
@@ -120,7 +122,7 @@ impl<'a, 't> Answerer<'a, 't> {
         let mut inputs = Vec::new();
         for address in &self.plan.addresses {
             let reader = rows.get_column_reader(address.leaf).map_err(unreadable)?;
-            inputs.push(Input::new(reader, address.shape, address.defined));
+            inputs.push(Input::new(reader, address.shape, address.defined, self.mapped));
         }
         let answers = &self.plan.answers;
         let mut sinks: Vec<_> = answers.iter().map(|_| TrackedWrite::new(Vec::new())).collect();
@@ -164,8 +166,8 @@ struct Input {
 }
 
 impl Input {
-    fn new(reader: ColumnReader, shape: Shape, defined: i16) -> Self {
-        Self { reader, shape, defined, kinds: Vec::new(), keys: Keys::default() }
+    fn new(reader: ColumnReader, shape: Shape, defined: i16, mapped: V4Mapped) -> Self {
+        Self { reader, shape, defined, kinds: Vec::new(), keys: Keys::new(mapped) }
     }
 
     /// Reads the next addresses.
@@ -174,11 +176,8 @@ impl Input {
         self.keys.clear();
         let Self { reader, shape, defined, kinds, keys } = self;
         let mut bad = |row: usize, why: &str| {
-            tally.bad += 1;
-            if tally.first_bad.len() < REPORTED {
-                let what = format!(" has no IP address in its column ({why})");
-                tally.first_bad.push((tally.lines + row, what));
-            }
+            let line = tally.lines + row;
+            tally.bad(line, || format!(" has no IP address in its column ({why})"));
             Kind::Bad
         };
         let mut push = |bytes: Option<Value<'_>>| {
@@ -202,10 +201,7 @@ impl Input {
                             keys.v4.push(u32::from_be_bytes(four));
                             Kind::V4
                         }
-                        (_, _, Ok(sixteen)) => {
-                            keys.v6.push(u128::from_be_bytes(sixteen));
-                            Kind::V6
-                        }
+                        (_, _, Ok(sixteen)) => keys.push_v6(u128::from_be_bytes(sixteen)),
                         (Some(Err(error)), ..) => bad(row, &error.reason().to_string()),
                         (None, ..) => bad(row, "not of 4 or 16 bytes"),
                     }

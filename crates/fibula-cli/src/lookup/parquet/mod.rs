@@ -23,7 +23,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::answers::Finders;
 use super::args::HowArgs;
-use super::pipeline::{Tally, report, summary};
+use super::pipeline::Tally;
 use super::rows::Labels;
 use crate::failure::Failure;
 use crate::load::Columns;
@@ -34,7 +34,7 @@ use plan::Plan;
 
 /// Answers all rows of a file, whose columns with addresses are named.
 pub(super) fn enrich(
-    how: &HowArgs,
+    (how, strict): (&HowArgs, bool),
     (path, addresses): (&Path, &[String]),
     finders: &Finders<'_>,
     (columns, labels): (&Columns, &Labels<'_>),
@@ -70,7 +70,8 @@ pub(super) fn enrich(
             let (sender, receiver) = sync_channel(1);
             done.push(receiver);
             // A file of its own: handles that are cloned share their position.
-            let mut answerer = guarded(path, || Answerer::open(path, finders, &plan, &texts, messages))?;
+            let mut answerer =
+                guarded(path, || Answerer::open(path, finders, &plan, &texts, (how.v4_mapped, messages)))?;
             let work = move || {
                 for group in (first..groups).step_by(threads) {
                     let answered = guarded(path, || answerer.answer(group));
@@ -92,15 +93,14 @@ pub(super) fn enrich(
                 rows.append_column(&bytes, column)?;
             }
             rows.close()?;
-            report(&answered.tally, tally.lines, tally.first_bad.len(), "row", messages);
-            tally.add(answered.tally);
+            tally.add(answered.tally, ("row", 0), strict, messages)?;
             bar.inc(1);
         }
         Ok::<(), Failure>(())
     })?;
     writer.close()?;
     bar.finish_and_clear();
-    summary(tally, "row", messages);
+    tally.summary("row", messages);
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
+use super::super::columns::no_column;
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::load::Columns;
@@ -197,7 +198,7 @@ fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<(usize, Shape), Failu
     };
     let Some(at) = named.or_else(numbered) else {
         let names: Vec<String> = all.iter().map(|column| column.path().string()).collect();
-        return Err(Failure::BadInput(format!("no column '{wanted}'; there are: {}", names.join(", "))));
+        return Err(no_column(wanted, &names));
     };
     let column = &all[at];
     let Some(shape) = Shape::of(column) else {
