@@ -10,6 +10,7 @@ use crate::peers::PeersArgs;
 use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
 use crate::router::RouterArgs;
+use crate::rpki::RpkiArgs;
 use crate::table::TableArgs;
 use crate::tour::TourArgs;
 use crate::verify::VerifyArgs;
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     Count(Box<CountArgs>),
     Route(RouteArgs),
     Router(RouterArgs),
+    Rpki(Box<RpkiArgs>),
     Table(TableArgs),
     Verify(VerifyArgs),
     Peers(PeersArgs),

@@ -29,11 +29,13 @@ mod replay;
 mod route;
 mod route_rows;
 mod router;
+mod rpki;
 mod suggested;
 mod table;
 mod text;
 mod time;
 mod tour;
+mod validation;
 mod verify;
 mod width;
 
@@ -61,6 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Count(args)) => lookup::count(args),
         Some(Command::Route(args)) => route::run(args),
         Some(Command::Router(args)) => router::run(args, Engines::OWN),
+        Some(Command::Rpki(args)) => rpki::run(args),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Peers(args)) => peers::run(args),

@@ -16,6 +16,7 @@ use crate::fetch;
 use crate::messages::{self, Messages};
 use crate::options::{FeedArgs, Merge, ReadingArgs, STDIN};
 use crate::text::{bytes, plural, thousands};
+use crate::validation::States;
 
 const STDIN_NAME: &str = "standard input";
 
@@ -98,9 +99,22 @@ fn load_plain(
 ) -> Result<LoadedRoutes, Failure> {
     let mut options = feed.options();
     options.values = values.to_vec();
-    let table = load_with(paths, options, feed.merge, messages)?;
+    let table = load_values_of(paths, options, feed, messages)?;
     refuse_absent(&table, values, 0)?;
     Ok(table)
+}
+
+/// Loads the files into one table whose labels are the origin and the AS path of each route, as far as it has them.
+pub(crate) fn load_origins(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    messages: Messages,
+) -> Result<LoadedRoutes, Failure> {
+    let mut options = feed.options();
+    options.values = vec![Value::OriginAs, Value::AsPath];
+    let table = load_with(paths, options, feed.merge, messages)?;
+    refuse_absent(&table, &[Value::OriginAs], 0)?;
+    aggregated(table, feed, messages)
 }
 
 /// What the labels of a table hold after the next hop.
@@ -122,7 +136,7 @@ pub(crate) fn load_columns(
     let mut options = feed.options();
     options.values = vec![Value::NextHop];
     options.values.extend(columns.values.iter().cloned());
-    let table = aggregated(load_with(paths, options, feed.merge, messages)?, feed, messages)?;
+    let table = aggregated(load_values_of(paths, options, feed, messages)?, feed, messages)?;
     if !columns.implied {
         refuse_absent(&table, &columns.values, 1)?;
     }
@@ -162,6 +176,23 @@ fn refuse_absent(table: &LoadedRoutes, values: &[Value], first: usize) -> Result
         }
     }
     Ok(())
+}
+
+/// Loads the files into one table whose labels have these values, the states of routes among them if these are wanted.
+fn load_values_of(
+    paths: &[PathBuf],
+    mut options: LoadOptions,
+    feed: &FeedArgs,
+    messages: Messages,
+) -> Result<LoadedRoutes, Failure> {
+    let Some(states) = States::new(&options.values, feed, messages)? else {
+        return load_with(paths, options, feed.merge, messages);
+    };
+    options.values = states.loaded().to_vec();
+    let limits = options.limits;
+    let mut table = load_with(paths, options, feed.merge, messages)?;
+    states.relabel(&mut table, limits)?;
+    Ok(table)
 }
 
 fn load_with(

@@ -96,11 +96,16 @@ pub struct FeedArgs {
     #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
     pub(crate) family: Option<FamilyName>,
 
-    /// Take these values of routes: next-hop, origin-as, as-path, peer, peer-as, communities, age or since (of MRT and bgpdump), or
-    /// the name of a column. If repeated, or with commas, several. Answers, CSV and JSON have them after the next hop; where a
+    /// Take these values of routes: next-hop, origin-as, as-path, peer, peer-as, communities, age or since (of MRT and bgpdump),
+    /// rpki (the state of origin validation, with --vrps), or the name of a column. If repeated, or with commas, several. Answers, CSV and JSON have them after the next hop; where a
     /// route has one value (text, compiled tables, statistics), they take its place
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = suggested::value(), hide_possible_values = true, help_heading = FEED)]
     pub(crate) value: Vec<Value>,
+
+    /// Validated ROA payloads for the value 'rpki': an export of routinator, rpki-client or RIPE, as CSV or JSON, plain or
+    /// compressed; may be repeated
+    #[arg(long, value_name = "FILE", help_heading = FEED)]
+    pub(crate) vrps: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,

@@ -18,13 +18,18 @@ use crate::lookup::LookupArgs;
 use crate::messages::Messages;
 use crate::options::SourceArgs;
 use crate::route_rows::Rows;
+use crate::validation::States;
 
 /// The paths of a prefix, by peer and path identifier.
 type Paths = BTreeMap<(Option<Peer>, Option<u32>), (Rank, Label)>;
 
 /// All paths of the prefixes that are of interest.
 #[derive(Default)]
-struct Found(BTreeMap<IpPrefix, Paths>);
+struct Found {
+    prefixes: BTreeMap<IpPrefix, Paths>,
+    /// The states of routes, where they are wanted.
+    states: Option<States>,
+}
 
 impl Found {
     /// Follows what a peer said.
@@ -33,16 +38,16 @@ impl Found {
         match event.action {
             Action::Announce(route) if is_wanted(route.path.prefix) => {
                 let rank = Rank { path_len: route.path_len, peer, feed: 0, path_id: route.path.id };
-                let paths = self.0.entry(route.path.prefix).or_default();
+                let paths = self.prefixes.entry(route.path.prefix).or_default();
                 paths.insert((peer, route.path.id), (rank, route.next_hop));
             }
             Action::Withdraw(path) => {
-                if let Some(paths) = self.0.get_mut(&path.prefix) {
+                if let Some(paths) = self.prefixes.get_mut(&path.prefix) {
                     paths.remove(&(peer, path.id));
                 }
             }
             Action::SessionEnd => {
-                self.0.values_mut().for_each(|paths| paths.retain(|(of, _), _| *of != peer));
+                self.prefixes.values_mut().for_each(|paths| paths.retain(|(of, _), _| *of != peer));
             }
             Action::Announce(_) | Action::Nothing => {}
         }
@@ -61,7 +66,11 @@ impl Found {
         }
         options.values = vec![Value::NextHop];
         options.values.extend(columns.values.iter().cloned());
-        let mut found = Self::default();
+        let states = States::new(&options.values, &source.feed, messages)?;
+        if let Some(states) = &states {
+            options.values = states.loaded().to_vec();
+        }
+        let mut found = Self { states, ..Self::default() };
         for path in &source.table {
             let mut each = |event| {
                 found.apply(event, is_wanted);
@@ -69,23 +78,26 @@ impl Found {
             };
             load::tell(path, &options, &mut each, messages)?;
         }
-        found.0.retain(|_, paths| !paths.is_empty());
+        found.prefixes.retain(|_, paths| !paths.is_empty());
         Ok(found)
     }
 
     /// Writes the paths of a prefix, the best one first.
     fn write(&self, prefix: IpPrefix, rows: &mut Rows<'_>) -> io::Result<()> {
-        let Some(paths) = self.0.get(&prefix) else { return Ok(()) };
+        let Some(paths) = self.prefixes.get(&prefix) else { return Ok(()) };
         let mut ranked: Vec<&(Rank, Label)> = paths.values().collect();
         ranked.sort_by(|(one, _), (other, _)| {
             if one.stays(other).0 { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
         });
-        ranked.into_iter().try_for_each(|(_, label)| rows.put(&prefix, label))
+        ranked.into_iter().try_for_each(|(_, label)| match &self.states {
+            Some(states) => rows.put(&prefix, &states.label(prefix, label)),
+            None => rows.put(&prefix, label),
+        })
     }
 
     /// Returns the longest prefix with a path that contains this one.
     fn longest(&self, of: IpPrefix) -> Option<IpPrefix> {
-        self.0.keys().copied().filter(|&prefix| contains(prefix, of)).max_by_key(|prefix| prefix.len())
+        self.prefixes.keys().copied().filter(|&prefix| contains(prefix, of)).max_by_key(|prefix| prefix.len())
     }
 }
 
@@ -121,13 +133,13 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let found = Found::read(source, &columns, messages, &is_wanted)?;
     let shown = |prefix: IpPrefix| prefixes.iter().any(|&wanted| is_shown(prefix, wanted));
     let mut rows = Rows::new(&mut out, args.output.format(), &columns)?;
-    for &prefix in found.0.keys().filter(|&&prefix| shown(prefix)) {
+    for &prefix in found.prefixes.keys().filter(|&&prefix| shown(prefix)) {
         found.write(prefix, &mut rows)?;
     }
     let count = rows.end()?;
     out.finish()?;
     for &wanted in &prefixes {
-        if !found.0.keys().any(|&prefix| is_shown(prefix, wanted)) {
+        if !found.prefixes.keys().any(|&prefix| is_shown(prefix, wanted)) {
             let longest = found.longest(wanted).map(|prefix| prefix.to_string());
             messages.note(nothing(&wanted, longest.as_deref()));
         }

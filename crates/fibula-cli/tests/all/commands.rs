@@ -205,7 +205,7 @@ fn manual_pages() {
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains(
-            "lookup, enrich, count, route, router, table, verify, peers, engines, choose, compile, replay, doctor, tour"
+            "lookup, enrich, count, route, router, rpki, table, verify, peers, engines, choose, compile, replay, doctor, tour"
         ),
         "{}",
         unknown.err

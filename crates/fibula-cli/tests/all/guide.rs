@@ -56,3 +56,8 @@ fn the_page_for_operators_is_true() {
 fn the_page_for_analysts_is_true() {
     check("analysts.md");
 }
+
+#[test]
+fn the_page_about_rpki_is_true() {
+    check("rpki.md");
+}
