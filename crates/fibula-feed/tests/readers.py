@@ -196,6 +196,10 @@ def compare_values(path):
     for (prefix, (address, asn), _), (origin_as, communities) in final_by_mrtparse(same).items():
         theirs[(prefix, peer_address(address), asn, origin_as, communities)] += 1
     mine = final_by_us(path)
+    if path != same:
+        # That dump names the daemon's own address where the other has the peer's.
+        without = lambda rows: collections.Counter((row[0], *row[2:]) for row in rows.elements())
+        mine, theirs = without(mine), without(theirs)
     for label, more in (("ours  ", mine - theirs), ("theirs", theirs - mine)):
         for row in list(more)[:3]:
             print(f"  {label} {row}")
