@@ -6,9 +6,11 @@
 
 mod address;
 mod changes;
+mod documents;
 mod file;
 mod hops;
 mod live;
+mod log;
 mod mrt;
 mod router;
 mod text;
@@ -20,10 +22,15 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub const TARGETS: &[Target] = &[
     ("address", address::compare),
+    ("bird", documents::bird),
     ("changes", changes::follow),
+    ("csv", documents::csv),
     ("file", file::open),
     ("hops", hops::follow),
+    ("json", documents::json),
     ("live", live::follow),
+    ("log", log::enrich),
+    ("maxmind", documents::maxmind),
     ("mrt", mrt::compare),
     ("router", router::forward),
     ("text", text::compare),

@@ -7,6 +7,7 @@ pub use crate::docs::{CompletionsArgs, ManArgs, completions, man};
 pub use crate::engines::{EnginesArgs, run as engines};
 pub use crate::failure::{Failure, code};
 pub use crate::load::{is_stdin, limits, load};
+pub use crate::lookup::enrich_bytes;
 pub use crate::machine::{IsaArgs, OPTIMISED};
 pub use crate::messages::Messages;
 pub use crate::moved::renamed;

@@ -13,6 +13,9 @@ use crate::text::thousands;
 /// Length above which a row is refused. A thread holds two chunks and the answers to two, and each may be of one such row.
 const ROW_LIMIT_BYTES: usize = 4 << 20;
 
+/// Columns above which a first line is refused. Their names are kept.
+const MOST_COLUMNS: usize = 1 << 16;
+
 /// The formats of rows with columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
@@ -133,6 +136,10 @@ impl Located {
         };
         let (first_line, _) = without_return(first_line);
         let names = names(first_line, mark);
+        if names.len() > MOST_COLUMNS {
+            let most = thousands(MOST_COLUMNS);
+            return Err(Failure::BadInput(format!("the first line has more than {most} columns")));
+        }
         let found: Vec<usize> = wanted.iter().map(|name| column(name, &names)).collect::<Result<_, _>>()?;
         // The first line has names where something was found by its name, or no address is where one should be.
         let is_address =
@@ -152,6 +159,13 @@ impl Located {
             (Place::Field(name), _) => json::value(row, name),
             (Place::Column(_), None) => None,
         }
+    }
+
+    /// Returns the text of the first column of an object, if it is well formed. Calls `each` with the names of its fields.
+    pub(super) fn object<'l>(&self, object: &'l [u8], each: impl FnMut(&[u8])) -> Option<Option<&'l [u8]>> {
+        let Place::Field(name) = &self.places[0] else { return None };
+        let (text, end) = json::read(object, name, each);
+        (end == Some(object.len())).then_some(text)
     }
 
     /// Returns whether a row without this column is as good as one that has it: objects of one list need not be alike.
@@ -198,21 +212,29 @@ impl Located {
     #[inline]
     fn line(&self, chunk: &[u8], start: usize, end: usize, kind: Kind) -> Row {
         let (line, ending) = without_return(&chunk[start..end]);
-        let mut row = Row { start, end: start + line.len(), has_return: !ending.is_empty(), kind };
+        let row = Row { start, end: start + line.len(), stop: end, has_return: !ending.is_empty(), kind };
         if self.separator.is_none() {
-            // The answer's fields come before the brace that ends the object.
-            row.kind = match line.trim_ascii_end() {
-                [object @ .., b'}'] if json::read(line, "", |_| ()).1 == Some(object.len() + 1) => {
-                    row.end = start + object.len();
-                    Kind::Object { start, in_line: true }
-                }
-                [] => Kind::Blank,
-                _ => Kind::NoObject { start },
-            };
-        } else if line.trim_ascii().is_empty() {
-            row.kind = Kind::Blank;
+            return object(line, row);
         }
-        row
+        match line.first() {
+            // Most lines begin with something else than a blank.
+            Some(byte) if !byte.is_ascii_whitespace() => row,
+            _ if line.trim_ascii().is_empty() => Row { kind: Kind::Blank, ..row },
+            _ => row,
+        }
+    }
+}
+
+/// Returns the row of a line of JSON.
+fn object(line: &[u8], row: Row) -> Row {
+    match line.trim_ascii_end() {
+        // The answer's fields come before the brace that ends the object.
+        [object @ .., b'}'] => {
+            let kind = Kind::Object { start: row.start, in_line: true };
+            Row { end: row.start + object.len(), kind, ..row }
+        }
+        [] => Row { kind: Kind::Blank, ..row },
+        _ => Row { kind: Kind::NoObject, ..row },
     }
 }
 
@@ -221,27 +243,22 @@ fn objects<E>(chunk: &[u8], mut each: impl FnMut(Row) -> Result<(), E>) -> Resul
     let has_return = false;
     while let Some(part) = json::next_part(chunk, at) {
         let (end, kind) = match part {
-            Part::Object(first, brace)
-                if json::read(&chunk[first..], "", |_| ()).1 == Some(brace + 1 - first) =>
-            {
+            Part::Object(first, brace) => {
                 at = brace + 1;
                 (brace, Kind::Object { start: first, in_line: false })
             }
-            Part::Object(first, brace) => {
-                at = brace + 1;
-                (brace + 1, Kind::NoObject { start: first })
-            }
-            Part::Other(first, end) => {
+            Part::Other(end) => {
                 at = end;
-                (end, Kind::NoObject { start: first })
+                (end, Kind::NoObject)
             }
         };
-        each(Row { start, end, has_return, kind })?;
+        each(Row { start, end, stop: at, has_return, kind })?;
         // The brace that ends an object is written with the answer.
         start = at;
     }
     if start < chunk.len() {
-        each(Row { start, end: chunk.len(), has_return, kind: Kind::Between })?;
+        let end = chunk.len();
+        each(Row { start, end, stop: end, has_return, kind: Kind::Between })?;
     }
     Ok(())
 }
@@ -251,6 +268,8 @@ fn objects<E>(chunk: &[u8], mut each: impl FnMut(Row) -> Result<(), E>) -> Resul
 pub(super) struct Row {
     pub(super) start: usize,
     pub(super) end: usize,
+    /// Where its text ends, without a line feed.
+    pub(super) stop: usize,
     /// Whether a carriage return comes before the line feed.
     pub(super) has_return: bool,
     pub(super) kind: Kind,
@@ -267,10 +286,10 @@ pub(super) enum Kind {
     },
     /// A line without columns.
     Blank,
-    /// An object. Text before it, of a list, belongs to the row.
+    /// What may be an object, with a brace at its end. Text before it, of a list, belongs to the row.
     Object { start: usize, in_line: bool },
     /// Something that is not an object, where one should be.
-    NoObject { start: usize },
+    NoObject,
     /// What follows the last object.
     Between,
 }
@@ -308,15 +327,15 @@ pub(super) fn no_column(wanted: &str, names: &[String]) -> Failure {
     Failure::BadInput(format!("no column '{wanted}'; there are: {}{more}", shown.join(", ")))
 }
 
-/// Returns the fields of a line, without quotes.
+/// Returns the fields of a line, without quotes: as many as are allowed, and one more.
 fn names(line: &[u8], separator: u8) -> Vec<String> {
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     if separator == b' ' {
-        return words(line).map(text).collect();
+        return words(line).take(MOST_COLUMNS + 1).map(text).collect();
     }
     let quoted = separator == b',';
     let (mut names, mut rest) = (Vec::new(), Some(line));
-    while let Some(left) = rest {
+    while let Some(left) = rest.filter(|_| names.len() <= MOST_COLUMNS) {
         let name = text(field(left, separator, 0, quoted).unwrap_or_default());
         names.push(if quoted { name.replace("\"\"", "\"") } else { name });
         rest = field_end(left, separator, quoted).map(|end| &left[end + 1..]);

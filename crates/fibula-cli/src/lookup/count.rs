@@ -222,32 +222,39 @@ struct Counter<'a, 't> {
 impl Counter<'_, '_> {
     /// Takes a row of a chunk.
     fn row(&mut self, located: &Located, chunk: &[u8], row: Row) -> Result<(), Failure> {
-        let (text, quoted) = match row.kind {
+        let line = &chunk[row.start..row.end];
+        let (text, first, quoted) = match row.kind {
             columns::Kind::Line { quoted, unclosed } => {
                 self.tally.lines += 1;
                 if unclosed {
                     self.tally.unclosed();
                 }
-                (&chunk[row.start..row.end], quoted)
+                (line, located.field(line, 0, quoted), quoted)
             }
             columns::Kind::Object { start, .. } => {
                 self.tally.lines += 1;
-                (&chunk[start..=row.end], false)
+                let object = &chunk[start..=row.end];
+                let Some(first) = located.object(object, |_| ()) else { return self.no_object() };
+                (object, first, false)
             }
             columns::Kind::Blank => {
                 self.tally.lines += 1;
                 return Ok(());
             }
-            columns::Kind::NoObject { .. } => {
+            columns::Kind::NoObject => {
                 self.tally.lines += 1;
-                self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
-                return Ok(());
+                return self.no_object();
             }
             columns::Kind::Between => return Ok(()),
         };
-        let address = located.field(text, 0, quoted);
         let size = if located.places.len() > 1 { located.field(text, 1, quoted) } else { Some(&b"0"[..]) };
-        self.push(address, size)
+        self.push(first, size)
+    }
+
+    #[cold]
+    fn no_object(&mut self) -> Result<(), Failure> {
+        self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
+        Ok(())
     }
 
     /// Takes the texts of an address and of a number of bytes.

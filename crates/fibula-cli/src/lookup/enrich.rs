@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use super::answers::{BLOCK, Finders, Keys, Kind, V4Mapped};
 use super::columns::{self, InputFormat, Located, Place, Row, without_return};
-use super::json;
 use super::pipeline::{Out, Tally, Worker};
 use super::rows::{Labels, Rows, put_slice};
 use crate::failure::Failure;
@@ -141,8 +140,10 @@ impl Taken {
 pub(super) struct Enricher<'a, 't> {
     finders: &'a Finders<'t>,
     plan: &'a Plan<'a>,
-    /// What is appended at each level, once it was needed.
-    levels: [Option<Vec<Rows>>; LEVELS],
+    /// What is appended to lines, and to objects that have none of the answer's names.
+    usual: Vec<Rows>,
+    /// What is appended at other levels, once it was needed.
+    others: [Option<Vec<Rows>>; LEVELS],
     messages: Messages,
     /// Rows of the chunk that wait.
     rows: Vec<(u32, u32, Shape)>,
@@ -160,6 +161,8 @@ enum Shape {
     Return,
     /// The answer at this level, a brace and, if the object is a line, what ends it.
     Object { level: u8, is_first: bool, end: ObjectEnd },
+    /// A brace and, if the object is a line, what ends it: it has no room for more names.
+    Full { end: ObjectEnd },
     /// A line feed: blank, or not an object.
     Kept,
     /// Nothing, as in a list of JSON.
@@ -173,6 +176,16 @@ enum ObjectEnd {
     Nothing,
 }
 
+impl ObjectEnd {
+    fn text(self) -> &'static [u8] {
+        match self {
+            Self::Line => b"}\n",
+            Self::Return => b"}\r\n",
+            Self::Nothing => b"}",
+        }
+    }
+}
+
 impl<'a, 't> Enricher<'a, 't> {
     pub(super) fn new(
         finders: &'a Finders<'t>,
@@ -180,12 +193,14 @@ impl<'a, 't> Enricher<'a, 't> {
         mapped: V4Mapped,
         messages: Messages,
     ) -> Self {
-        let (levels, rows, kinds, tally) = Default::default();
-        Self { finders, plan, levels, messages, rows, kinds, keys: Keys::new(mapped), tally }
+        let (others, rows, kinds, tally) = Default::default();
+        let (usual, keys) = (plan.rows(plan.level).to_vec(), Keys::new(mapped));
+        Self { finders, plan, usual, others, messages, rows, kinds, keys, tally }
     }
 
     #[inline]
     fn push(&mut self, chunk: &[u8], row: Row, out: &mut Out<'_>) -> Result<(), Failure> {
+        let mut end = row.end;
         let shape = match row.kind {
             columns::Kind::Line { quoted, unclosed } => {
                 self.tally.lines += 1;
@@ -202,32 +217,43 @@ impl<'a, 't> Enricher<'a, 't> {
             }
             columns::Kind::Object { start, in_line } => {
                 self.tally.lines += 1;
-                self.object(&chunk[start..=row.end], row, in_line)
+                match self.object(&chunk[start..=row.end], row, in_line) {
+                    Some(shape) => shape,
+                    None => self.no_object(row, &mut end),
+                }
             }
             columns::Kind::Blank => {
                 self.tally.lines += 1;
+                end = row.stop;
                 Shape::Kept
             }
-            columns::Kind::NoObject { .. } => {
+            columns::Kind::NoObject => {
                 self.tally.lines += 1;
-                self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
-                if self.plan.located.is_by_line() { Shape::Kept } else { Shape::Between }
+                self.no_object(row, &mut end)
             }
             columns::Kind::Between => Shape::Between,
         };
-        self.rows.push((row.start as u32, row.end as u32, shape));
+        self.rows.push((row.start as u32, end as u32, shape));
         if self.rows.len() == BLOCK { self.respond(chunk, out) } else { Ok(()) }
     }
 
-    /// Takes an object, with its braces.
-    fn object(&mut self, object: &[u8], row: Row, in_line: bool) -> Shape {
+    /// Counts a row that is not an object, and keeps all of it.
+    #[cold]
+    fn no_object(&mut self, row: Row, end: &mut usize) -> Shape {
+        *end = row.stop;
+        self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
+        if self.plan.located.is_by_line() { Shape::Kept } else { Shape::Between }
+    }
+
+    /// Takes what may be an object, with its braces; returns `None` if it is none.
+    fn object(&mut self, object: &[u8], row: Row, in_line: bool) -> Option<Shape> {
         let plan = self.plan;
         let mut taken = Taken::default();
         let mut any = false;
-        json::read(object, "", |name| {
+        let first = plan.located.object(object, |name| {
             any = true;
             taken.add(name, plan);
-        });
+        })?;
         let end = match in_line {
             true if row.has_return => ObjectEnd::Return,
             true => ObjectEnd::Line,
@@ -235,12 +261,11 @@ impl<'a, 't> Enricher<'a, 't> {
         };
         let Some(level) = taken.free(plan) else {
             self.tally.bad(self.tally.lines, || " has all the names that its column may give".to_owned());
-            self.kinds.extend(plan.located.places.iter().map(|_| Kind::Bad));
-            return Shape::Object { level: u8::MAX, is_first: true, end };
+            return Some(Shape::Full { end });
         };
         let mut found = 0;
         for index in 0..plan.located.places.len() {
-            let text = plan.located.field(object, index, false);
+            let text = if index == 0 { first } else { plan.located.field(object, index, false) };
             found += usize::from(text.is_some());
             let kind = self.address(text, plan.located.may_lack());
             self.kinds.push(kind);
@@ -248,7 +273,7 @@ impl<'a, 't> Enricher<'a, 't> {
         if found == 0 && plan.located.may_lack() {
             self.tally.bad(self.tally.lines, || columns::TOO_FEW.to_owned());
         }
-        Shape::Object { level: level as u8, is_first: !any, end }
+        Some(Shape::Object { level: level as u8, is_first: !any, end })
     }
 
     /// Takes the text of a column. `may_lack` says that there need not be one.
@@ -266,49 +291,42 @@ impl<'a, 't> Enricher<'a, 't> {
     }
 
     fn respond(&mut self, chunk: &[u8], out: &mut Out<'_>) -> Result<(), Failure> {
-        let Self { finders, plan, levels, rows, kinds, keys, tally, messages } = self;
+        let Self { finders, plan, usual, others, rows, kinds, keys, tally, messages } = self;
         keys.find(finders, *messages)?;
         let (mut at_v4, mut at_v6) = (0, 0);
         let mut kinds_left = kinds.iter();
         for &(start, end, shape) in rows.iter() {
             let (start, end) = (start as usize, end as usize);
             put_slice(chunk, start, end, &mut out.bytes);
-            let (level, is_first) = match shape {
+            let (appended, is_first) = match shape {
                 Shape::Kept => {
                     out.bytes.push(b'\n');
                     continue;
                 }
                 Shape::Between => continue,
-                Shape::Line | Shape::Return => (plan.level, false),
-                Shape::Object { level, is_first, .. } => (usize::from(level), is_first),
+                Shape::Full { end } => {
+                    out.bytes.extend_from_slice(end.text());
+                    continue;
+                }
+                Shape::Line | Shape::Return => (&mut *usual, false),
+                Shape::Object { level, is_first, .. } => {
+                    (rows_at(usize::from(level), plan, usual, others), is_first)
+                }
             };
             let after = out.bytes.len();
             let mut hit = false;
-            // An object without room for names is as it was.
-            if let Some(level) = levels.get_mut(level) {
-                let appended =
-                    level.get_or_insert_with(|| plan.rows(usize::from(level_of(shape, plan))).to_vec());
-                for (rows, kind) in appended.iter_mut().zip(&mut kinds_left) {
-                    hit |= append(rows, *kind, keys, (&mut at_v4, &mut at_v6), &mut out.bytes);
-                }
-            } else {
-                kinds_left.by_ref().take(plan.located.places.len()).for_each(drop);
+            for (rows, kind) in appended.iter_mut().zip(&mut kinds_left) {
+                hit |= append(rows, *kind, keys, (&mut at_v4, &mut at_v6), &mut out.bytes);
             }
-            if is_first && out.bytes.len() > after {
+            if is_first {
                 // No field comes before the first of ours.
                 out.bytes.remove(after);
             }
             tally.matched += usize::from(hit);
-            let ending: &[u8] = match shape {
-                Shape::Return => b"\r\n",
-                Shape::Object { end: ObjectEnd::Return, .. } => b"}\r\n",
-                Shape::Object { end: ObjectEnd::Line, .. } => b"}\n",
-                Shape::Object { end: ObjectEnd::Nothing, .. } => b"}",
-                _ => b"\n",
-            };
-            match ending {
-                &[byte] => out.bytes.push(byte),
-                bytes => out.bytes.extend_from_slice(bytes),
+            match shape {
+                Shape::Object { end, .. } => out.bytes.extend_from_slice(end.text()),
+                Shape::Return => out.bytes.extend_from_slice(b"\r\n"),
+                _ => out.bytes.push(b'\n'),
             }
             out.relieve();
         }
@@ -319,11 +337,17 @@ impl<'a, 't> Enricher<'a, 't> {
     }
 }
 
-fn level_of(shape: Shape, plan: &Plan<'_>) -> u8 {
-    match shape {
-        Shape::Object { level, .. } => level,
-        _ => plan.level as u8,
+/// Returns what is appended to an object at a level.
+fn rows_at<'r>(
+    level: usize,
+    plan: &Plan<'_>,
+    usual: &'r mut Vec<Rows>,
+    others: &'r mut [Option<Vec<Rows>>; LEVELS],
+) -> &'r mut Vec<Rows> {
+    if level == plan.level {
+        return usual;
     }
+    others[level].get_or_insert_with(|| plan.rows(level).to_vec())
 }
 
 /// Appends the answer for a column; returns whether there is a route.

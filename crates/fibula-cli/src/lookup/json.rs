@@ -198,8 +198,8 @@ impl Objects {
 pub(super) enum Part {
     /// An object, from its first brace to the one that ends it.
     Object(usize, usize),
-    /// Something else, which is no object: a number, a text, an object without its end.
-    Other(usize, usize),
+    /// Something else, which is no object, up to this place: a number, a text, an object without its end.
+    Other(usize),
 }
 
 /// Returns the next object, or what is there in its place; `None` if only list brackets, commas and blanks follow.
@@ -218,7 +218,7 @@ pub(super) fn next_part(text: &[u8], from: usize) -> Option<Part> {
             rest.iter().position(ends).map_or(text.len(), |len| start + 1 + len)
         }
     };
-    Some(Part::Other(start, end))
+    Some(Part::Other(end))
 }
 
 /// Returns whether text begins with a list, or with an object that goes on after its first line.
@@ -296,7 +296,7 @@ mod tests {
         while let Some(part) = next_part(text, at) {
             at = match part {
                 Part::Object(_, close) => close + 1,
-                Part::Other(_, end) => end,
+                Part::Other(end) => end,
             };
             parts.push(part);
         }

@@ -9,6 +9,7 @@ mod count;
 mod digits;
 mod enrich;
 mod finder;
+mod in_memory;
 mod input;
 mod json;
 #[cfg(feature = "parquet")]
@@ -40,6 +41,7 @@ use columns::InputFormat;
 pub(crate) use count::{CountArgs, run as count};
 use enrich::{Enricher, Plan};
 use finder::Finder;
+pub use in_memory::enrich_bytes;
 use input::Input;
 use pipeline::{Tally, Worker, answered};
 use rows::{Labels, Rows};
