@@ -24,6 +24,8 @@ pub(super) struct Plan<'a> {
     prefixes: Vec<String>,
     /// The answer's names.
     names: Vec<String>,
+    /// The last bytes of these: most names in logs end otherwise, and are then not looked at.
+    last_bytes: [bool; 256],
     /// What is appended for each column, by the number of times that the name of the column comes before the answer's names.
     levels: [OnceLock<Vec<Rows>>; LEVELS],
     columns: &'a Columns,
@@ -57,10 +59,16 @@ impl<'a> Plan<'a> {
         let mut names = vec!["prefix".to_owned()];
         names.extend(Fields::new(Format::Csv, columns).appended(b'\t', "").list());
         let level = usize::from(wanted.len() > 1);
+        let mut last_bytes = [false; 256];
+        names
+            .iter()
+            .filter_map(|name| name.bytes().last())
+            .for_each(|byte| last_bytes[usize::from(byte)] = true);
         let mut plan = Self {
             located,
             prefixes,
             names,
+            last_bytes,
             levels: Default::default(),
             columns,
             labels,
@@ -115,7 +123,14 @@ struct Taken(u8);
 
 impl Taken {
     /// Adds the name of a field.
+    #[inline]
     fn add(&mut self, name: &[u8], plan: &Plan<'_>) {
+        if name.last().is_some_and(|&byte| plan.last_bytes[usize::from(byte)]) {
+            self.compare(name, plan);
+        }
+    }
+
+    fn compare(&mut self, name: &[u8], plan: &Plan<'_>) {
         for prefix in &plan.prefixes {
             let mut rest = name;
             for level in 0..LEVELS {

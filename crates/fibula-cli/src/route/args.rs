@@ -37,7 +37,7 @@ Examples:
   fibula route get --router 193.0.6.139")]
 #[command(
     mut_arg("table", table_or_router),
-    mut_arg("router", |router| router.conflicts_with_all(["file", "column", "output", "engine", "stats", "threads", "isa"]))
+    mut_arg("router", |router| router.conflicts_with_all(["file", "column", "output", "engine", "stats", "threads", "isa", "v4_mapped"]))
 )]
 pub(super) struct GetArgs {
     /// Show the paths of all peers for the longest matching prefix, the best one first
