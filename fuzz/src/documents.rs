@@ -1,4 +1,4 @@
-//! Tables that are documents: the same routes whatever the pieces in which they arrive, and no more memory than is allowed.
+//! Tables that are documents: they give the same routes in pieces of any size, and take no more memory than is allowed.
 //!
 //! Each kind has its own beginning, so that the bytes are read as that kind.
 
@@ -20,7 +20,7 @@ pub(crate) fn bird(bytes: &[u8]) {
     compare(&[beginning.as_slice(), bytes].concat());
 }
 
-/// A database is its search tree, its data and, at the end, what it says of itself.
+/// A database is its search tree, its data and, at the end, its description.
 pub(crate) fn maxmind(bytes: &[u8]) {
     compare(bytes);
 }
@@ -64,7 +64,7 @@ fn compare(bytes: &[u8]) {
     if let Some(limited) = load(bytes, usize::MAX, options) {
         assert_eq!(Some(limited), whole);
     }
-    // What is misread is an error on request, and nothing else is.
+    // A line that is misread is an error on request, and nothing else is.
     let mut options = LoadOptions::default();
     options.strict = true;
     if let Some((strict, bad)) = load(bytes, usize::MAX, options) {

@@ -1,4 +1,4 @@
-//! Rows of logs: the same answers whatever the pieces in which they arrive; of JSON, against `serde_json`.
+//! Rows of logs: they give the same answers in pieces of any size, and `serde_json` reads the same objects.
 
 use std::collections::HashSet;
 use std::io::{self, Read};

@@ -25,7 +25,7 @@ const COLUMNS: &[&str] = &["as", "valid", "invalid_as", "invalid_length", "not_f
 /// payloads and none has its origin, also where its AS path ends with a set; invalid (length) if one has its origin and
 /// none of those allows its length; and not found if no payload is around it.
 ///
-/// Payloads are what relying-party software exports: routinator, rpki-client or RIPE, as CSV or JSON, plain or compressed.
+/// Payloads are exports of relying-party software: routinator, rpki-client or RIPE, as CSV or JSON, plain or compressed.
 /// For the state of each route: fibula route show --value rpki --vrps FILE, which 'lookup' and 'enrich' take too.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,4 +1,4 @@
-//! What people paste: each folder of `testdata/paste/` is a case, and the command is run on it in a process of its own.
+//! Inputs that people paste: each folder of `testdata/paste/` is a case, and the command is run on it in a process of its own.
 //!
 //! A case has these files: `thread` (its origin on the first line, then the case in words), its inputs, `cmd` (run by bash, with the
 //! command in `$FIBULA`) and `expected` (its standard output). Its name says which of these programs it needs: none of them is part of

@@ -86,7 +86,7 @@ def length(path):
 
 
 def merged(attributes):
-    """AS_PATH, with what AS4_PATH knows better (RFC 6793, 4.2.3)."""
+    """AS_PATH, with the numbers that AS4_PATH knows better (RFC 6793, 4.2.3)."""
     path, four = (segments(attributes.get(name, [])) for name in ("AS_PATH", "AS4_PATH"))
     keep = length(path) - length(four)
     if not four or keep < 0:

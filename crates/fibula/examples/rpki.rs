@@ -47,7 +47,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What a payload allows, without its prefix.
+/// The permission of a payload, without its prefix.
 #[derive(Debug, Clone, Copy)]
 struct Allowed {
     asn: u32,

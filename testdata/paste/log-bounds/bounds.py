@@ -22,7 +22,7 @@ LOGS = {
     "short rows and a long label": ("csv", lambda: b"ip\n" + b"203.0.113.1\n" * 5_000),
 }
 for name, (form, log) in LOGS.items():
-    # What a log takes here would count for the command, which begins as a copy of this process.
+    # A log that this process still holds would count for the command, which begins as a copy of it.
     open("log", "wb").write(log())
     table = "long.txt" if "label" in name else "all.txt"
     arguments = ["enrich", "-q", "--memory-limit", f"{LIMIT}M", "--threads", str(THREADS), "-t", table, "-c", "ip", "--input-format", form, "log"]

@@ -75,7 +75,7 @@ impl Keys {
         Self { mapped, ..Self::default() }
     }
 
-    /// Adds an address, with what logs write around it.
+    /// Adds an address, which may have the surroundings that logs give it.
     #[inline]
     pub(super) fn push(&mut self, text: &[u8]) -> Result<Kind, AddressError> {
         match u32::parse(text) {
@@ -230,7 +230,7 @@ impl Block {
     fn push(&mut self, text: &[u8]) -> Result<(), AddressError> {
         let kind = self.keys.push(text)?;
         self.text.extend_from_slice(text);
-        // An address has at most 45 bytes, because leading zeros are refused, and what is around it at most 50.
+        // An address has at most 45 bytes, because leading zeros are refused, and its surroundings have at most 50.
         self.lines.push((kind, text.len() as u8));
         Ok(())
     }

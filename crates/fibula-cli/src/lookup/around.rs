@@ -1,4 +1,4 @@
-//! What logs write around an address: a port, brackets, a zone, the length of a host's prefix.
+//! The surroundings that logs give an address: a port, brackets, a zone, the length of a host's prefix.
 
 use fibula::net::Key;
 
@@ -50,7 +50,7 @@ fn without_zone(text: &[u8]) -> Option<&[u8]> {
     (zone(&text[address.len()..]) == Some(b"") && is_v6(address)).then_some(address)
 }
 
-/// Returns what follows a zone: nothing, or a colon and more.
+/// Returns the rest after a zone: nothing, or a colon and more.
 fn zone(text: &[u8]) -> Option<&[u8]> {
     let name = text.strip_prefix(b"%")?;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

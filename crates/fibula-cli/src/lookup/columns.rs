@@ -1,4 +1,4 @@
-//! Where columns are in lines, and the rows of a chunk: what `enrich` and `count` read alike.
+//! The places of columns in lines, and the rows of a chunk. `enrich` and `count` read both alike.
 
 use clap::ValueEnum;
 use fibula::net::AddressError;
@@ -83,13 +83,13 @@ impl InputFormat {
     }
 }
 
-/// What is wrong with a row that lacks a column.
+/// The fault of a row that lacks a column.
 pub(super) const TOO_FEW: &str = " has no such column";
 
-/// What is wrong with a row of JSON.
+/// The fault of a row of JSON.
 pub(super) const NO_OBJECT: &str = " is not a JSON object";
 
-/// Returns what is wrong with a row whose column has something else.
+/// Returns the fault of a row whose column has something else.
 pub(super) fn no_address(error: &AddressError) -> String {
     format!(" has no IP address in its column ({})", error.reason())
 }
@@ -286,11 +286,11 @@ pub(super) enum Kind {
     },
     /// A line without columns.
     Blank,
-    /// What may be an object, with a brace at its end. Text before it, of a list, belongs to the row.
+    /// A candidate for an object, with a brace at its end. Text of a list before it belongs to the row.
     Object { start: usize, in_line: bool },
     /// Something that is not an object, where one should be.
     NoObject,
-    /// What follows the last object.
+    /// The text after the last object.
     Between,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Plan<'a> {
     names: Vec<String>,
     /// The last bytes of these: most names in logs end otherwise, and are then not looked at.
     last_bytes: [bool; 256],
-    /// What is appended for each column, by the number of times that the name of the column comes before the answer's names.
+    /// The answer's part for each column, by the number of times that the name of the column comes before the answer's names.
     levels: [OnceLock<Vec<Rows>>; LEVELS],
     columns: &'a Columns,
     labels: &'a Labels<'a>,
@@ -106,7 +106,7 @@ impl<'a> Plan<'a> {
         header
     }
 
-    /// Returns what is appended for each column.
+    /// Returns the answer's part for each column.
     fn rows(&self, level: usize) -> &[Rows] {
         self.levels[level].get_or_init(|| {
             let prefixes = self.prefixes.iter().map(|prefix| prefix.repeat(level));
@@ -155,9 +155,9 @@ impl Taken {
 pub(super) struct Enricher<'a, 't> {
     finders: &'a Finders<'t>,
     plan: &'a Plan<'a>,
-    /// What is appended to lines, and to objects that have none of the answer's names.
+    /// The answer's parts for lines, and for objects that have none of its names.
     usual: Vec<Rows>,
-    /// What is appended at other levels, once it was needed.
+    /// The answer's parts at other levels, once they were needed.
     others: [Option<Vec<Rows>>; LEVELS],
     messages: Messages,
     /// Rows of the chunk that wait.
@@ -167,16 +167,16 @@ pub(super) struct Enricher<'a, 't> {
     tally: Tally,
 }
 
-/// What comes after a row.
+/// The text that comes after a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// The answer and a line feed.
     Line,
     /// The answer, a carriage return and a line feed.
     Return,
-    /// The answer at this level, a brace and, if the object is a line, what ends it.
+    /// The answer at this level, a brace and, if the object is a line, the end of the line.
     Object { level: u8, is_first: bool, end: ObjectEnd },
-    /// A brace and, if the object is a line, what ends it: it has no room for more names.
+    /// A brace and, if the object is a line, the end of the line: the object has no room for more names.
     Full { end: ObjectEnd },
     /// A line feed: blank, or not an object.
     Kept,
@@ -223,9 +223,10 @@ impl<'a, 't> Enricher<'a, 't> {
                     self.tally.unclosed();
                 }
                 let line = &chunk[row.start..row.end];
+                let mut counted = false;
                 for index in 0..self.plan.located.places.len() {
                     let text = self.plan.located.field(line, index, quoted);
-                    let kind = self.address(text, false);
+                    let kind = self.address(text, false, &mut counted);
                     self.kinds.push(kind);
                 }
                 if row.has_return { Shape::Return } else { Shape::Line }
@@ -260,7 +261,7 @@ impl<'a, 't> Enricher<'a, 't> {
         if self.plan.located.is_by_line() { Shape::Kept } else { Shape::Between }
     }
 
-    /// Takes what may be an object, with its braces; returns `None` if it is none.
+    /// Takes a candidate for an object, with its braces; returns `None` if it is none.
     fn object(&mut self, object: &[u8], row: Row, in_line: bool) -> Option<Shape> {
         let plan = self.plan;
         let mut taken = Taken::default();
@@ -278,11 +279,11 @@ impl<'a, 't> Enricher<'a, 't> {
             self.tally.bad(self.tally.lines, || " has all the names that its column may give".to_owned());
             return Some(Shape::Full { end });
         };
-        let mut found = 0;
+        let (mut found, mut counted) = (0, false);
         for index in 0..plan.located.places.len() {
             let text = if index == 0 { first } else { plan.located.field(object, index, false) };
             found += usize::from(text.is_some());
-            let kind = self.address(text, plan.located.may_lack());
+            let kind = self.address(text, plan.located.may_lack(), &mut counted);
             self.kinds.push(kind);
         }
         if found == 0 && plan.located.may_lack() {
@@ -291,17 +292,18 @@ impl<'a, 't> Enricher<'a, 't> {
         Some(Shape::Object { level: level as u8, is_first: !any, end })
     }
 
-    /// Takes the text of a column. `may_lack` says that there need not be one.
+    /// Takes the text of a column. `may_lack` says that there need not be one, `counted` whether the row counts as bad already.
     #[inline]
-    fn address(&mut self, text: Option<&[u8]>, may_lack: bool) -> Kind {
+    fn address(&mut self, text: Option<&[u8]>, may_lack: bool, counted: &mut bool) -> Kind {
+        let line = self.tally.lines;
         match text.map(|text| self.keys.push(text)) {
             Some(Ok(kind)) => return kind,
-            Some(Err(error)) => {
-                self.tally.bad(self.tally.lines, || columns::no_address(&error));
-            }
-            None if may_lack => {}
-            None => self.tally.bad(self.tally.lines, || columns::TOO_FEW.to_owned()),
+            _ if *counted => return Kind::Bad,
+            Some(Err(error)) => self.tally.bad(line, || columns::no_address(&error)),
+            None if may_lack => return Kind::Bad,
+            None => self.tally.bad(line, || columns::TOO_FEW.to_owned()),
         }
+        *counted = true;
         Kind::Bad
     }
 
@@ -352,7 +354,7 @@ impl<'a, 't> Enricher<'a, 't> {
     }
 }
 
-/// Returns what is appended to an object at a level.
+/// Returns the answer's parts for an object at a level.
 fn rows_at<'r>(
     level: usize,
     plan: &Plan<'_>,

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::load::Columns;
 use crate::messages::Messages;
 
-/// Returns what a log becomes, and how many of its rows have no address. The format is found out unless it is named.
+/// Returns the output for a log, and how many of its rows have no address. The format is found out unless it is named.
 ///
 /// # Errors
 /// Those of `fibula enrich`.

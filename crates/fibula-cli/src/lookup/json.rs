@@ -1,6 +1,6 @@
 //! Fields of objects of JSON, and where objects begin and end, without a copy of either.
 //!
-//! What is not well formed ends a search. Nothing here recurses deeper than the name that is searched for has dots.
+//! A fault of the form ends a search. Nothing here recurses deeper than the name that is searched for has dots.
 
 use std::borrow::Cow;
 
@@ -202,7 +202,7 @@ pub(super) enum Part {
     Other(usize),
 }
 
-/// Returns the next object, or what is there in its place; `None` if only list brackets, commas and blanks follow.
+/// Returns the next object, or the part that is in its place; `None` if only list brackets, commas and blanks follow.
 pub(super) fn next_part(text: &[u8], from: usize) -> Option<Part> {
     let between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'[' | b']' | b',');
     let start = from + text.get(from..)?.iter().position(|byte| !between(byte))?;

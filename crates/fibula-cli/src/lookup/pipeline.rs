@@ -26,12 +26,12 @@ pub(super) struct Tally {
     unclosed: usize,
     /// The first of them, by its number among these lines, from 1.
     first_unclosed: Option<usize>,
-    /// What is wrong with a line, by its number.
+    /// The faults of lines, by their numbers.
     first_bad: Vec<(usize, String)>,
 }
 
 impl Tally {
-    /// Counts a bad line, by its number. What is wrong with it is worked out for the first few alone.
+    /// Counts a bad line, by its number. Its fault is worked out for the first few alone.
     #[cold]
     pub(super) fn bad(&mut self, line: usize, what: impl FnOnce() -> String) {
         self.bad += 1;
@@ -47,7 +47,7 @@ impl Tally {
         self.first_unclosed = self.first_unclosed.or(Some(self.lines));
     }
 
-    /// Adds the counts of the lines that follow, and warns of those that are bad. `input` says what a line is called, `before` how
+    /// Adds the counts of the lines that follow, and warns of those that are bad. `input` is the name for a line, `before` how
     /// many lines come before all that are counted.
     ///
     /// # Errors
@@ -86,8 +86,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Says how many lines were not addresses, if not all of them were reported: what was left out is said even where little else
-    /// is.
+    /// Says how many lines were not addresses, if not all of them were reported: with --quiet too, because nothing is left out
+    /// without a word.
     pub(super) fn summary(&self, input: &str, messages: Messages) {
         let (count, plural) = (thousands(self.bad), if self.bad == 1 { "" } else { "s" });
         let what = match (input, self.bad) {
@@ -114,7 +114,7 @@ impl Tally {
 
 const UNCLOSED: &str = " has a quote that is not closed before a separator or the end of a line";
 
-/// Bytes of answers that are handed over before a chunk is done: a line may be short, and what it leads to long.
+/// Bytes of answers that are handed over before a chunk is done: a line may be short, and the label of its route long.
 const FULL: usize = 1 << 20;
 
 /// The answers of a chunk.

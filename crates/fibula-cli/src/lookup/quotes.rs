@@ -10,7 +10,7 @@ const FIELD_LINES: usize = 16;
 /// Bytes that a field in quotes may have.
 const FIELD_BYTES: usize = 64 << 10;
 
-/// What a quote at the beginning of a field is.
+/// The meaning of a quote at the beginning of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
     /// It encloses the field, which ends before this place.
@@ -21,7 +21,7 @@ pub(super) enum Quote {
     Open,
 }
 
-/// Returns what the quote at `at` is, which begins a field. `last` says that no more bytes follow.
+/// Returns the meaning of the quote at `at`, which begins a field. `last` says that no more bytes follow.
 pub(super) fn quote(bytes: &[u8], at: usize, separator: u8, last: bool) -> Quote {
     let unknown = if last { Quote::Text } else { Quote::Open };
     let limit = bytes.len().min(at + 1 + FIELD_BYTES);

@@ -31,7 +31,7 @@ const MOST_LINE_BYTES: u64 = 64 << 10;
 /// Entries that are reported one by one.
 const REPORTED: usize = 5;
 
-/// What a file has.
+/// The content of a file.
 pub(crate) struct Export {
     pub(crate) payloads: Vec<Payload>,
     /// Entries that are no payloads.
@@ -61,7 +61,7 @@ pub(crate) fn read(path: &Path, strict: bool, messages: Messages) -> Result<Expo
     taken.finish(strict, messages)
 }
 
-/// What was read so far.
+/// The entries that were read so far.
 struct Taken<'n> {
     name: &'n str,
     payloads: Vec<Payload>,
@@ -82,7 +82,7 @@ impl Taken<'_> {
         }
     }
 
-    /// Says what was left out, and refuses a file in which that is more than a few entries.
+    /// Says how many entries were left out, and refuses a file that lost more than a few.
     fn finish(self, strict: bool, messages: Messages) -> Result<Export, Failure> {
         let Self { name, payloads, first_bad, bad } = self;
         let read = payloads.len() as u64;
@@ -185,7 +185,7 @@ fn csv(mut input: impl BufRead, taken: &mut Taken<'_>) -> Result<(), Failure> {
     }
 }
 
-/// An entry of JSON. What it has besides is not looked at.
+/// An entry of JSON. Its other fields are not looked at.
 #[derive(Deserialize)]
 struct Entry {
     #[serde(default, alias = "asID", alias = "as")]

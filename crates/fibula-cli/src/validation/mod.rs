@@ -29,7 +29,8 @@ fn is_state(value: &Value) -> bool {
 pub(crate) struct States {
     validator: Validator,
     wanted: Vec<Value>,
-    /// What is loaded for that: what is wanted besides, the origin and the AS path, of which the last AS is the origin.
+    /// The values that are loaded for that: the others that are wanted, the origin and the AS path, because a path that ends with
+    /// a set has no origin.
     loaded: Vec<Value>,
 }
 

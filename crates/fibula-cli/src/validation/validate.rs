@@ -56,7 +56,7 @@ impl fmt::Display for State {
 /// Payloads of both families, compiled.
 pub(crate) struct Validator(Dual<OfFamily<u32>, OfFamily<u128>>);
 
-/// What a payload allows, without its prefix.
+/// The permission of a payload, without its prefix.
 #[derive(Debug, Clone, Copy)]
 struct Allowed {
     asn: u32,

@@ -133,8 +133,7 @@ fn believed(bytes: &[u8], last: bool) -> Belief {
 /// view and the sequence number.
 const SHORT_BY: u32 = 4;
 
-/// Returns what is believed of a record whose length is too short by that: its routes end there, and so do the bytes, or
-/// another record follows. The header that is returned has the whole length.
+/// Judges a record whose length is too short by that: its routes end there, and so do the bytes, or another record follows. The header that is returned has the whole length.
 fn short(header: Header, bytes: &[u8], last: bool) -> Option<Belief> {
     let whole = Header { len: header.len + SHORT_BY, ..header };
     if !table_dump::ends_at(whole, bytes) {

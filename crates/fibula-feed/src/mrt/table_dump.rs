@@ -29,7 +29,7 @@ fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Readin
     }
 }
 
-/// Returns whether the routes of a record, of which `bytes` are the beginning, end where its header says.
+/// Returns whether the routes of a record end where its header says. `bytes` begin with the record.
 pub(super) fn ends_at(header: Header, bytes: &[u8]) -> bool {
     let address = match (header.kind, header.subtype) {
         (12, 1) => 4,

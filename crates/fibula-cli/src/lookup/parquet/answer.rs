@@ -134,9 +134,9 @@ impl<'a, 't> Answerer<'a, 't> {
         let mut tally = Tally::default();
         while left > 0 {
             let batch = left.min(BATCH);
-            let mut found = Vec::new();
+            let (mut found, mut bad) = (Vec::new(), vec![false; batch]);
             for input in &mut inputs {
-                input.read(batch, &mut tally).map_err(unreadable)?;
+                input.read(&mut bad, &mut tally).map_err(unreadable)?;
                 found.push(input.find(self.finders, self.messages)?);
             }
             for (answer, writer) in answers.iter().zip(&mut writers) {
@@ -170,14 +170,17 @@ impl Input {
         Self { reader, shape, defined, kinds: Vec::new(), keys: Keys::new(mapped) }
     }
 
-    /// Reads the next addresses.
-    fn read(&mut self, count: usize, tally: &mut Tally) -> Result<(), ParquetError> {
+    /// Reads the next addresses, one for each of `counted`, which says which of the rows count as bad already.
+    fn read(&mut self, counted: &mut [bool], tally: &mut Tally) -> Result<(), ParquetError> {
+        let count = counted.len();
         self.kinds.clear();
         self.keys.clear();
         let Self { reader, shape, defined, kinds, keys } = self;
         let mut bad = |row: usize, why: &str| {
-            let line = tally.lines + row;
-            tally.bad(line, || format!(" has no IP address in its column ({why})"));
+            // A row counts once, whatever the number of its columns.
+            if counted.get_mut(row - 1).is_some_and(|counted| !std::mem::replace(counted, true)) {
+                tally.bad(tally.lines + row, || format!(" has no IP address in its column ({why})"));
+            }
             Kind::Bad
         };
         let mut push = |bytes: Option<Value<'_>>| {
@@ -225,7 +228,7 @@ impl Input {
     /// Returns what is found for each of them.
     fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<Vec<Found>, Failure> {
         self.keys.find(finders, messages)?;
-        let Keys { v4, v6, found_v4, found_v6 } = &self.keys;
+        let Keys { v4, v6, found_v4, found_v6, .. } = &self.keys;
         let mut all_v4 = v4.iter().zip(found_v4);
         let mut all_v6 = v6.iter().zip(found_v6);
         Ok(self
