@@ -234,7 +234,6 @@ def ours(path):
 def normal(fields):
     """What both say alike of a line: who, what, and the attributes that -m has."""
     fields = list(fields)
-    fields[0] = fields[0].replace("TABLE_DUMP2", "TABLE_DUMP")
     fields[3] = str(ipaddress.ip_address(fields[3]))
     if len(fields) > 8:
         hop = 9 if "_AP" in fields[0] else 8
