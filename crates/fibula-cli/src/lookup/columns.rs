@@ -372,8 +372,9 @@ fn field(line: &[u8], separator: u8, number: usize, quoted: bool) -> Option<&[u8
 fn field_end(rest: &[u8], separator: u8, quoted: bool) -> Option<usize> {
     let mut at = 0;
     if quoted
-        && rest.first() == Some(&b'"')
-        && let Quote::Closed(end) = quote(rest, 0, separator, true)
+        && let Some(first) = rest.iter().position(|&byte| byte != b' ')
+        && rest[first] == b'"'
+        && let Quote::Closed(end) = quote(rest, first, separator, true)
     {
         at = end;
     }
@@ -426,6 +427,9 @@ mod tests {
         assert_eq!(names(line, b',')[2], "c,\"d\",");
         assert_eq!(field(b"a\tb", b'\t', 1, false), Some(&b"b"[..]));
         assert_eq!(field(b"", b',', 0, false), Some(&b""[..]));
+        // Blanks may come before a quote.
+        assert_eq!(field(b"1, \"a, 2, b\", 3", b',', 2, true), Some(&b"3"[..]));
+        assert_eq!(names(b"id, \"the, name\"", b','), ["id", "the, name"]);
         // A quote that is never closed is text.
         assert_eq!(field(b"\"a,b", b',', 1, true), Some(&b"b"[..]));
     }

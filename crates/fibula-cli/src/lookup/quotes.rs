@@ -79,7 +79,9 @@ impl Iterator for Ends<'_> {
             if bytes[at] == b'\n' {
                 return Some(at);
             }
-            let begins = at == 0 || bytes[at - 1] == b'\n' || bytes[at - 1] == self.separator;
+            // Blanks may come before it, as in CSV that is written by hand.
+            let before = bytes[..at].iter().rposition(|&byte| byte != b' ');
+            let begins = before.is_none_or(|at| bytes[at] == b'\n' || bytes[at] == self.separator);
             if !begins {
                 continue;
             }
@@ -108,6 +110,7 @@ mod tests {
     fn lines_end_outside_quotes() {
         assert_eq!(ends("a,\"1\n2\",b\nc\n", true), (vec![9, 11], 0));
         assert_eq!(ends("\"a\"\"\n\"\r\nb\n", true), (vec![7, 9], 0));
+        assert_eq!(ends("1, \"a\n2\"\n  \"b\nc\"\n", true), (vec![8, 16], 0));
         // A quote within a field is text, and so is one that is not closed where a field may end.
         assert_eq!(ends("5\" x\n", true), (vec![4], 0));
         assert_eq!(ends("1,\"x\n2,y\n", true), (vec![4, 8], 1));
