@@ -17,6 +17,10 @@ pub(crate) struct Fields {
     /// The same for people.
     words: Vec<String>,
     implied: bool,
+    /// Whether each of the values is a column of the table.
+    is_column: Vec<bool>,
+    /// Whether the first value stands in the place of the next hop.
+    in_place: bool,
     /// Between columns.
     separator: u8,
     /// Before each name.
@@ -29,8 +33,19 @@ impl Fields {
     pub(crate) fn new(format: Format, columns: &Columns) -> Self {
         let names = columns.values.iter().map(|value| unlike_own(value.column())).collect();
         let words = columns.values.iter().map(ToString::to_string).collect();
+        let is_column = columns.values.iter().map(|value| matches!(value, Value::Column(_))).collect();
         let (prefix, implied) = (String::new(), columns.implied);
-        Self { format, names, words, implied, separator: b',', prefix, is_open: false }
+        Self {
+            format,
+            names,
+            words,
+            is_column,
+            in_place: columns.in_place,
+            implied,
+            separator: b',',
+            prefix,
+            is_open: false,
+        }
     }
 
     /// Returns the fields as they are appended to a row of something else.
@@ -78,7 +93,9 @@ impl Fields {
         match self.format {
             Format::Text => self.text(&next_hop, values, out),
             Format::Csv => {
-                out.extend_from_slice(self.escaped(next_hop.to_string()).as_bytes());
+                if next_hop != Label::Absent {
+                    out.extend_from_slice(self.escaped(next_hop.to_string()).as_bytes());
+                }
                 for at in 0..self.names.len() {
                     out.push(self.separator);
                     let value = values.get(at).unwrap_or(&Label::Absent);
@@ -89,7 +106,10 @@ impl Fields {
                 }
             }
             Format::Json | Format::JsonLine => {
-                let next_hop = serde_json::Value::from(next_hop.to_string());
+                let next_hop = match next_hop {
+                    Label::Absent => serde_json::Value::Null,
+                    next_hop => next_hop.to_string().into(),
+                };
                 // Writing to a vector does not fail.
                 let _ = write!(out, "{}:{next_hop}", self.key("next_hop"));
                 for (at, name) in self.names.iter().enumerate() {
@@ -105,10 +125,23 @@ impl Fields {
     }
 
     fn text(&self, next_hop: &Label, values: &[Label], out: &mut Vec<u8>) {
+        let mut named = self.words.iter().zip(values).zip(&self.is_column);
+        let next_hop = match values.first() {
+            Some(first) if self.in_place => {
+                named.next();
+                first
+            }
+            _ => next_hop,
+        };
         let _ = write!(out, "{next_hop}");
-        for (word, value) in self.words.iter().zip(values) {
-            // What was not requested is shown where it adds something.
-            if !self.implied || (*value != Label::Absent && value != next_hop) {
+        for ((word, value), is_column) in named {
+            // What was not requested is shown where it adds something; so is a column that stands for the next hop.
+            let is_shown = match (self.implied, is_column) {
+                (true, _) => *value != Label::Absent && value != next_hop,
+                (false, true) => value != next_hop,
+                (false, false) => true,
+            };
+            if is_shown {
                 let _ = write!(out, " {word} {}", value.line());
             }
         }

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fibula::aggregate;
 use fibula::memory::Limits;
 use fibula::net::Family;
 use fibula_feed::event::Event;
 use fibula_feed::{
-    Content, Label, LoadError, LoadOptions, LoadedRoutes, Loader, PeerCounts, Progress, Report, Source, Value,
+    ByRule, Choice, Content, Label, LoadError, LoadOptions, LoadedRoutes, Loader, PeerCounts, Progress,
+    Report, Source, Value,
 };
 
 use crate::failure::Failure;
@@ -122,6 +124,8 @@ pub(crate) struct Columns {
     pub(crate) values: Vec<Value>,
     /// Whether they were not requested: they are then shown where there are any.
     pub(crate) implied: bool,
+    /// Whether the first of them stands in the place of the next hop, where text is printed.
+    pub(crate) in_place: bool,
 }
 
 /// Loads the files into one table whose labels hold the next hop and then the values that were requested. For people, the
@@ -132,13 +136,15 @@ pub(crate) fn load_columns(
     for_people: bool,
     messages: Messages,
 ) -> Result<(LoadedRoutes, Columns), Failure> {
-    let columns = columns(feed, for_people);
+    let mut columns = columns(feed, for_people);
     let mut options = feed.options();
     options.values = vec![Value::NextHop];
     options.values.extend(columns.values.iter().cloned());
+    options.implied_origin = columns.implied;
     let table = aggregated(load_values_of(paths, options, feed, messages)?, feed, messages)?;
     if !columns.implied {
         refuse_absent(&table, &columns.values, 1)?;
+        columns.in_place = table.reports.iter().all(|report| report.of_paths);
     }
     Ok((table, columns))
 }
@@ -147,7 +153,7 @@ pub(crate) fn load_columns(
 pub(crate) fn columns(feed: &FeedArgs, for_people: bool) -> Columns {
     // Aggregation joins routes with equal labels: what nobody requested must not keep them apart.
     let implied = for_people && feed.value.is_empty() && !feed.aggregate;
-    Columns { values: if implied { vec![Value::OriginAs] } else { feed.columns() }, implied }
+    Columns { values: if implied { vec![Value::OriginAs] } else { feed.columns() }, implied, in_place: false }
 }
 
 /// Refuses a value that no route has. The values begin at this field of the labels.
@@ -247,15 +253,15 @@ fn no_route(report: &Report) -> Failure {
     let name = &report.name;
     Failure::BadInput(match report.content {
         Content::Mrt => format!("{name}: no route in its MRT records"),
-        Content::Text | Content::Document => format!(
-            "{name}: not a routing table: no line is a route; fibula reads MRT, the output of 'bgpdump -m', lines of 'PREFIX NEXT-HOP', CSV and JSON with prefixes"
-        ),
+        Content::Text | Content::Document => {
+            format!("{name}: no entry is a route; the forms that are read are in docs/guide/routes.md")
+        }
     })
 }
 
 /// Returns whether there was something to read, and none of it was a route.
 fn nothing_read(report: &Report) -> bool {
-    report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines
+    report.bad_lines > 0 && report.entries() <= report.bad_lines
 }
 
 /// Counts what each peer of a file announced, and warns of what could not be read.
@@ -360,14 +366,23 @@ fn warn_of_skipped(report: &Report, messages: Messages) {
     };
     let (lost, empty) = (kinds(true), kinds(false));
     if !lost.is_empty() {
-        messages.warning(format_args!("{name}: not read: {lost}"));
+        messages::warning(format_args!("{name}: not read: {lost}"));
     }
     if !empty.is_empty() {
         messages.note(format_args!("{name}: without effect on routes: {empty}"));
     }
 }
 
-fn warn(report: &Report, messages: Messages) {
+/// Whether so much of a table was misread that the command is not to end with success.
+static IS_DOUBTFUL: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether so much of a table was misread that the answers are in doubt.
+pub(crate) fn is_doubtful() -> bool {
+    IS_DOUBTFUL.load(Ordering::Relaxed)
+}
+
+/// Says what was misread, even with `--quiet`.
+fn tell_misread(report: &Report, messages: Messages) {
     let name = &report.name;
     for bad in &report.first_bad {
         messages.warning(format_args!("{bad}: '{}'", bad.excerpt()));
@@ -376,19 +391,63 @@ fn warn(report: &Report, messages: Messages) {
         messages.warning(format_args!("{name}: {fault}"));
     }
     if report.bad_lines > 0 {
-        let of = match report.content {
-            Content::Text | Content::Document => plural(report.bad_lines, "bad line was", "bad lines were"),
-            Content::Mrt => {
-                plural(report.bad_lines, "bad MRT record or route was", "bad MRT records or routes were")
-            }
+        let (bad, all) = (report.bad_lines, report.entries());
+        let what = match report.content {
+            Content::Text => plural(bad, "bad line was", "bad lines were"),
+            Content::Document => plural(bad, "bad entry was", "bad entries were"),
+            Content::Mrt => plural(bad, "bad MRT record or route was", "bad MRT records or routes were"),
         };
-        messages.warning(format_args!("{name}: {} {of} skipped", thousands(report.bad_lines)));
+        let of = match report.content {
+            Content::Mrt => String::new(),
+            Content::Text | Content::Document => format!(" (of {})", thousands(all)),
+        };
+        let first = match (report.first_bad.first(), report.faults.first()) {
+            (Some(bad), _) if messages.is_quiet() => {
+                format!("; the first: line {}: {}: '{}'", bad.line(), bad.error().reason(), bad.excerpt())
+            }
+            (None, Some(fault)) if messages.is_quiet() => format!("; the first: {fault}"),
+            _ => String::new(),
+        };
+        messages::warning(format_args!("{name}: {} {what} left out{of}{first}", thousands(bad)));
     }
     if report.lost_bytes > 0 {
         let bytes = plural(report.lost_bytes, "byte is", "bytes are");
         let count = thousands(report.lost_bytes);
-        messages.warning(format_args!("{name}: {count} {bytes} not part of a complete MRT record"));
+        messages::warning(format_args!("{name}: {count} {bytes} not part of a complete MRT record"));
     }
+    if report.is_doubtful() {
+        IS_DOUBTFUL.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Says which routes were read and are not used.
+fn tell_unused(report: &Report, messages: Messages) {
+    let name = &report.name;
+    for (rule, &count) in &report.by_rule {
+        let what = match rule {
+            ByRule::NotInUse => "not in use by the router",
+            ByRule::SourceSpecific => "for packets from certain sources only",
+        };
+        let routes = plural(count, "route is", "routes are");
+        messages.note(format_args!("{name}: {} {routes} {what}", thousands(count)));
+    }
+    if !report.other_vrfs.is_empty() {
+        let count = report.other_vrfs.values().sum();
+        let names: Vec<&str> = report.other_vrfs.keys().take(8).map(String::as_str).collect();
+        let more = if report.other_vrfs.len() > 8 { ", ..." } else { "" };
+        let routes = plural(count, "route is", "routes are");
+        messages.note(format_args!(
+            "{name}: {} {routes} in other VRFs, which --vrf reads: {}{more}",
+            thousands(count),
+            names.join(", "),
+        ));
+    }
+}
+
+fn warn(report: &Report, messages: Messages) {
+    let name = &report.name;
+    tell_misread(report, messages);
+    tell_unused(report, messages);
     let more = |count: u64, shown: usize| count > shown as u64;
     let shown = |bits: bool| {
         report.faults.iter().filter(|fault| fault.is_warning() && fault.is_trailing_bits() == bits).count()
@@ -407,12 +466,19 @@ fn warn(report: &Report, messages: Messages) {
             "prefixes are repeated with another next hop",
         );
         let count = thousands(report.repeated_changed);
-        messages.note(format_args!("{name}: {count} {prefixes}; the last one is used"));
+        let used = match report.form.map(|form| form.choice) {
+            Some(Choice::Metric) => "the one with the lowest metric",
+            Some(Choice::Marked) if report.form.is_some_and(|form| form.name != "json") => {
+                "the last one in use"
+            }
+            _ => "the last one",
+        };
+        messages.note(format_args!("{name}: {count} {prefixes}; {used} is used"));
     }
     warn_of_skipped(report, messages);
     if let Some(truncation) = &report.truncated {
         let damaged = if truncation.damage().is_some() { ", and may contain wrong data" } else { "" };
-        messages.warning(format_args!("{truncation}; everything before that is loaded{damaged}"));
+        messages::warning(format_args!("{truncation}; everything before that is loaded{damaged}"));
     }
 }
 

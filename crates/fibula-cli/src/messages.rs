@@ -24,7 +24,7 @@ impl Messages {
         Self { quiet }
     }
 
-    /// Returns whether only errors are printed, and counts of things left out.
+    /// Returns whether only errors are printed, and what was left out.
     #[must_use]
     pub fn is_quiet(self) -> bool {
         self.quiet

@@ -4,10 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
-use fibula_feed::{AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, Value, asn};
+use fibula_feed::{
+    AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, TableForm, TableOrder, Value,
+    asn,
+};
 
 use crate::failure::Failure;
 use crate::suggested;
@@ -78,9 +82,21 @@ pub(crate) enum Merge {
     Replay,
 }
 
+/// Which of several tables counts where they have the same prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Order {
+    /// The best path; a table without peers before tables with peers, so that own prefixes override a full table
+    #[default]
+    BestPath,
+    /// The later table
+    LaterWins,
+    /// The earlier table
+    FirstWins,
+    /// The earlier table; all routes are taken, and the longest prefix answers
+    MoreSpecific,
+}
+
 /// Which routes of a feed to use, and how to read it.
-// Neither MRT nor text names a VRF. A format that does would add `--vrf NAME` here, and a field to `LoadOptions`, which
-// is non-exhaustive.
 #[derive(Debug, Default, Args)]
 pub struct FeedArgs {
     /// Use the routes of this peer, an address or an AS (AS64500); if repeated, the best path of these peers [default: for
@@ -117,6 +133,10 @@ pub struct FeedArgs {
     /// Use the fewest routes that give every address the same next hop (ORTC)
     #[arg(long, help_heading = FEED)]
     pub(crate) aggregate: bool,
+
+    /// Which table counts where several have the same prefix
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t, help_heading = FEED)]
+    pub(crate) table_order: Order,
 
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
@@ -187,6 +207,30 @@ pub(crate) struct ReadingArgs {
     #[arg(long, help_heading = FEED)]
     mask: bool,
 
+    /// Read text tables in this form, whatever their first 64 KiB look like
+    #[arg(long, value_name = "NAME", value_parser = form_names(), help_heading = FEED)]
+    table_format: Option<String>,
+
+    /// The column with the prefix, by its name, or by its number from 1 in a table without a header
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["start_column", "end_column"], help_heading = FEED)]
+    prefix_column: Option<String>,
+
+    /// The column with the first address of a range
+    #[arg(long, value_name = "NAME", requires = "end_column", help_heading = FEED)]
+    start_column: Option<String>,
+
+    /// The column with the last address of a range
+    #[arg(long, value_name = "NAME", requires = "start_column", help_heading = FEED)]
+    end_column: Option<String>,
+
+    /// The columns that a route leads to, in place of the next hop; with commas, several
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = FEED)]
+    value_columns: Vec<String>,
+
+    /// The VRF of a router, or its table, whose routes are used [default: the default one]
+    #[arg(long, value_name = "NAME", help_heading = FEED)]
+    pub(crate) vrf: Option<String>,
+
     /// Stop at the first error (a bad line or MRT record, a damaged or truncated file, a row without an address) instead of
     /// skipping it
     #[arg(long, help_heading = FEED)]
@@ -198,8 +242,20 @@ impl ReadingArgs {
         let mut options = LoadOptions::default();
         options.strict = self.strict;
         options.host_bits = if self.mask { HostBits::Mask } else { HostBits::Refuse };
+        options.form = self.table_format.as_deref().and_then(TableForm::named);
+        options.columns.prefix.clone_from(&self.prefix_column);
+        options.columns.first.clone_from(&self.start_column);
+        options.columns.last.clone_from(&self.end_column);
+        options.columns.values.clone_from(&self.value_columns);
+        options.vrf = self.vrf.as_deref().map(Into::into);
         options
     }
+}
+
+/// Returns the names of the forms that a text table may have.
+fn form_names() -> PossibleValuesParser {
+    let forms = TableForm::ALL.iter().filter(|form| form.is_text());
+    PossibleValuesParser::new(forms.map(|form| form.name))
 }
 
 const FEED: &str = "Reading the table";
@@ -218,6 +274,12 @@ impl FeedArgs {
             (false, _) => Selection::Peers(peers),
         };
         options.values.clone_from(&self.value);
+        options.order = match self.table_order {
+            Order::BestPath => TableOrder::BestPath,
+            Order::LaterWins => TableOrder::LaterWins,
+            Order::FirstWins => TableOrder::FirstWins,
+            Order::MoreSpecific => TableOrder::MoreSpecific,
+        };
         options.filter = self.filter.filter();
         options
     }

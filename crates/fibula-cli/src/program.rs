@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::failure::{Failure, code};
-use crate::{messages, output, width};
+use crate::{load, messages, output, width};
 
 /// Runs a command, and prints errors to standard error. `args` begin with the program's name, which `work` gets too.
 ///
@@ -26,7 +26,8 @@ pub fn run<T: Parser>(
     if output::stdout_is_closed() && prints(&parsed) {
         return end(Err(Failure::StdoutClosed));
     }
-    end(work(&parsed, &program))
+    let ended = end(work(&parsed, &program));
+    if load::is_doubtful() { code::BAD_INPUT.into() } else { ended }
 }
 
 /// Parses arguments; the help fits into the terminal.

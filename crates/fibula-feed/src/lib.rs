@@ -49,10 +49,12 @@ pub mod select;
 pub mod text;
 mod value;
 
+pub use document::{ByRule, Choice, Columns, Hostile, TableForm};
 pub use filter::{AsPathPattern, CommunityPattern, Filter, PatternError};
 pub use load::{
     BadLine, Content, LoadError, LoadOptions, LoadedRoutes, Loader, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES,
-    PeerCounts, PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, Truncation,
+    PeerCounts, PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, TableOrder,
+    Truncation,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};
 pub use value::{Facts, Value, ValueError, asn};

@@ -76,7 +76,7 @@ impl Label {
 #[must_use]
 pub(crate) fn quoted(text: &str) -> std::borrow::Cow<'_, str> {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '"';
-    if !text.is_empty() && text.chars().all(plain) && text != "via" {
+    if !text.is_empty() && text.chars().all(plain) && text != "via" && !text.starts_with(['#', ';']) {
         return text.into();
     }
     let mut word = String::with_capacity(text.len() + 2);

@@ -80,9 +80,28 @@ impl Value {
             Self::Column(own) => **own == *name,
             Self::NextHop => matches!(name, "next_hop" | "next-hop" | "nexthop" | "value" | "label"),
             Self::OriginAs => {
-                matches!(name, "origin_as" | "origin-as" | "asn" | "as" | "autonomous_system_number")
+                let names = [
+                    "origin_as",
+                    "origin-as",
+                    "asn",
+                    "as",
+                    "as_number",
+                    "origin_asn",
+                    "autonomous_system_number",
+                ];
+                names.iter().any(|own| own.eq_ignore_ascii_case(name))
             }
             named => named.column() == name || named.name() == name,
+        }
+    }
+
+    /// Returns whether a column of this name holds this value and no other, whatever other names the value may have.
+    pub(crate) fn is_exactly(&self, name: &str) -> bool {
+        match self {
+            Self::Column(own) => **own == *name,
+            Self::NextHop => name == "next_hop",
+            Self::OriginAs => name == "origin_as",
+            named => named.is_column(name),
         }
     }
 
@@ -223,6 +242,7 @@ pub(crate) fn label(values: &[Value], mut of: impl FnMut(&Value) -> Label) -> La
 /// Returns a value of a table that names no peers, whose only value is its label.
 pub(crate) fn plain(label: &Label, value: &Value) -> Label {
     match (value, label) {
+        (Value::OriginAs, Label::Text(text)) => named_as(text).map_or(Label::Absent, Label::Number),
         (Value::NextHop, _) | (Value::OriginAs, Label::Number(_) | Label::Origins(_)) => label.clone(),
         _ => Label::Absent,
     }
@@ -230,7 +250,7 @@ pub(crate) fn plain(label: &Label, value: &Value) -> Label {
 
 /// Returns the origin of an AS path in the form of [`Label::Origins`]: the last AS, or the members of a last set. Segments
 /// of a confederation are not origins for others.
-fn origin(path: &str) -> Label {
+pub(crate) fn origin(path: &str) -> Label {
     let path = path.trim_ascii_end();
     if let Some(set) = path.strip_suffix('}') {
         return members(&set[set.rfind('{').map_or(0, |at| at + 1)..]);
@@ -243,9 +263,9 @@ fn origin(path: &str) -> Label {
 fn members(set: &str) -> Label {
     let between = |c: char| c == ',' || c.is_ascii_whitespace();
     let members: Vec<&str> = set.split(between).filter(|member| !member.is_empty()).collect();
-    match (&members[..], members.first().and_then(|one| asn(one))) {
-        ([], _) => Label::Absent,
-        ([_], Some(number)) => Label::Number(number),
+    match members[..] {
+        [] => Label::Absent,
+        [one] if let Some(number) = asn(one) => Label::Number(number),
         _ => Label::Origins(members.join(",").into()),
     }
 }
@@ -256,8 +276,14 @@ pub(crate) fn origins(text: &str) -> Label {
     match (set, asn(text.trim())) {
         (Some(set), _) => members(set),
         (None, Some(number)) => Label::Number(number),
-        (None, None) => Label::of_text(text),
+        (None, None) => named_as(text).map_or_else(|| Label::of_text(text), Label::Number),
     }
+}
+
+/// Returns the AS number of a name that begins with one, after `AS`: `AS64500`, `AS64500 Example`.
+fn named_as(text: &str) -> Option<u32> {
+    let word = text.split([' ', ',']).next().unwrap_or_default();
+    asn(word).filter(|_| word.starts_with(['A', 'a']))
 }
 
 /// Returns an AS number, as tools write it: `64500`, `AS64500`, or `1.10` (RFC 5396).

@@ -104,7 +104,7 @@ fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
         let engine = how.engine.as_deref();
         let finders =
             Dual::new(Finder::compiled(&file.v4, limits, engine), Finder::compiled(&file.v6, limits, engine));
-        let columns = Columns { values: Vec::new(), implied: false };
+        let columns = Columns { values: Vec::new(), implied: false, in_place: false };
         return answer(request, &finders, &columns, &Labels::Compiled(&file), output, messages, &|| {
             let routes = [
                 file.v4.routes.as_ref().map_or(0, StoredRoutes::len),

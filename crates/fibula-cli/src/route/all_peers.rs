@@ -107,7 +107,7 @@ fn columns(source: &SourceArgs) -> Columns {
     values.extend(
         source.feed.columns().into_iter().filter(|value| !values.contains(value)).collect::<Vec<_>>(),
     );
-    Columns { values, implied: false }
+    Columns { values, implied: false, in_place: false }
 }
 
 /// `fibula route show --all-peers`.

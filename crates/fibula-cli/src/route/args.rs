@@ -63,15 +63,11 @@ pub(super) struct RouterArgs {
         default_missing_value = fibula_router::config::SOCKET,
         conflicts_with_all = [
             "table", "all_peers", "peer", "best", "family", "value", "origin_as", "as_path", "community", "peer_as", "from",
-            "until", "aggregate", "mask", "strict", "memory_limit"
+            "until", "aggregate", "mask", "strict", "memory_limit", "table_format", "prefix_column", "start_column", "value_columns"
         ],
         help_heading = ROUTER
     )]
     pub(super) router: Option<PathBuf>,
-
-    /// The VRF of the router [default: default]
-    #[arg(long, value_name = "NAME", requires = "router", help_heading = ROUTER)]
-    pub(super) vrf: Option<String>,
 
     /// Also show the last changes of the routes: when, by which feed, and where they led
     #[arg(long, requires = "router", help_heading = ROUTER)]

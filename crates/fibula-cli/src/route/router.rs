@@ -16,16 +16,16 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::objects::csv_field;
-use crate::options::Format;
+use crate::options::{Format, SourceArgs};
 
 /// Returns the socket of the router, and the VRF that is wanted.
-fn target(args: &RouterArgs) -> (&Path, &str) {
+fn target<'a>(args: &'a RouterArgs, source: &'a SourceArgs) -> (&'a Path, &'a str) {
     let socket = args.router.as_deref().unwrap_or(Path::new(fibula_router::config::SOCKET));
-    (socket, args.vrf.as_deref().unwrap_or("default"))
+    (socket, source.feed.reading.vrf.as_deref().unwrap_or("default"))
 }
 
 pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
-    let (socket, vrf) = target(&args.router);
+    let (socket, vrf) = target(&args.router, &args.lookup.source);
     let addresses = &args.lookup.addresses;
     if addresses.is_empty() {
         return Err(Failure::WrongUse("--router: name the addresses to look up".to_owned()));
@@ -55,7 +55,7 @@ fn check_format(args: &RouterArgs, format: Format) -> Result<(), Failure> {
 }
 
 pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let (socket, vrf) = target(&args.router);
+    let (socket, vrf) = target(&args.router, &args.source);
     check_format(&args.router, args.output.format())?;
     let messages = Messages::new(args.quiet.quiet);
     let prefixes: Vec<_> = match query::prefixes(args)? {

@@ -35,7 +35,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         Form::Csv | Form::Json | Form::JsonLine => load_columns(files, &args.feed, false, messages)?,
         _ => {
             let table = load_feeds(files, &args.feed, messages)?;
-            (table, Columns { values: Vec::new(), implied: false })
+            (table, Columns { values: Vec::new(), implied: false, in_place: false })
         }
     };
     output.write(|out| write(args.to(), &table, &columns, out))

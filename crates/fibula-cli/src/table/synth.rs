@@ -23,7 +23,7 @@ pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     presets.sort_by_key(|preset| preset.family);
     let output = Output::new(args.output.as_deref(), [])?;
     output.write(|mut out| {
-        let columns = Columns { values: Vec::new(), implied: false };
+        let columns = Columns { values: Vec::new(), implied: false, in_place: false };
         let mut rows = Rows::new(&mut out, args.form.format(), &columns)?;
         for preset in &presets {
             match preset.family {

@@ -1,85 +1,227 @@
-//! What `birdc show route` prints, by BIRD 1 and BIRD 2: of several routes of a prefix the one with a star.
+//! What `birdc show route` prints, by BIRD 1, 2 and 3: of several routes of a prefix the one with a star.
 
-use fibula::net::{HostBits, IpPrefix};
+use std::borrow::Cow;
 
-use super::{Document, Kind, Reading, Record};
+use fibula::net::HostBits;
 
-pub(super) const KIND: Kind = Kind { recognise };
+use super::head::Head;
+use super::record::{Fields, Place, Record, communities};
+use super::{ByRule, Document, Settings, Stop, Take};
+use crate::text::{self, LineError, LineErrorKind};
+use crate::value::Value;
+
+/// Most bytes of a route with its attributes.
+const ROUTE_BYTES: usize = 64 << 10;
+
+pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+    if head.count(|line| is_route(line, true)) == 0 {
+        return 0;
+    }
+    head.count(|line| is_route(line, false) || is_heading(line) || line.starts_with('\t') || is_prompt(line))
+}
+
+pub(super) fn read(head: &Head<'_>) -> Box<dyn Document> {
+    let tables: Vec<&str> = head.lines().iter().filter_map(|line| table(line)).collect();
+    let is_one = tables.windows(2).all(|pair| pair[0] == pair[1]);
+    let own = if is_one { tables.first().map(|&name| name.to_owned()) } else { None };
+    Box::new(Bird { own, ..Bird::default() })
+}
 
 #[derive(Default)]
 struct Bird {
+    /// The only table of the text, whatever its name.
+    own: Option<String>,
+    /// The table whose routes come, unless it is the main one.
+    table: Option<String>,
     prefix: String,
-    /// The best route, whose next hop is on the next line.
-    waiting: Option<String>,
+    /// The route whose next hops and attributes come on the lines after it.
+    route: Option<Route>,
 }
 
-fn recognise(line: &str) -> Option<Box<dyn Document>> {
-    let word = line.split_ascii_whitespace().next().unwrap_or_default();
-    let is_prefix = IpPrefix::parse(word.as_bytes(), HostBits::Mask).is_ok();
-    let is_route = is_prefix && line.contains(" [") && line.contains("] ") && line.contains('(');
-    let is_head = (line.starts_with("BIRD ") && line.ends_with("ready.")) || line.starts_with("Table ");
-    (is_head || is_route).then(|| Box::<Bird>::default() as Box<dyn Document>)
+#[derive(Default)]
+struct Route {
+    number: u64,
+    prefix: String,
+    next_hop: Option<String>,
+    dev: Option<String>,
+    protocol: String,
+    origin: Option<String>,
+    /// `unicast`, `unreachable`, `blackhole`, `prohibited`, or the `via` of BIRD 1.
+    kind: String,
+    attributes: Vec<(String, String)>,
+    bytes: usize,
+    is_used: bool,
+}
+
+fn table(line: &str) -> Option<&str> {
+    line.strip_prefix("Table ")?.trim_end().strip_suffix(':')
+}
+
+fn is_heading(line: &str) -> bool {
+    let line = line.trim();
+    (line.starts_with("BIRD ") && line.ends_with("ready."))
+        || table(line).is_some()
+        || line.starts_with("Access restricted")
+}
+
+fn is_prompt(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("bird>") || line.starts_with("bird#") || line.contains("birdc")
+}
+
+/// Returns whether a line begins a route: of a prefix that it names, or of the prefix before it.
+fn is_route(line: &str, names_prefix: bool) -> bool {
+    let Some((before, after)) = line.split_once(" [") else { return false };
+    let rest = after.split_once(']').map_or("", |(_, rest)| rest);
+    let word = before.split_ascii_whitespace().next().unwrap_or_default();
+    let named = !line.starts_with([' ', '\t']) && text::place(word, HostBits::Mask).is_ok();
+    rest.contains('(') && (named || (!names_prefix && line.starts_with(' ')))
+}
+
+impl Bird {
+    fn finish(&mut self, take: &mut dyn Take) -> Result<(), Stop> {
+        let Some(route) = self.route.take() else { return Ok(()) };
+        if !route.is_used {
+            take.by_rule(ByRule::NotInUse);
+            return Ok(());
+        }
+        let place = Place::Prefix(&route.prefix);
+        let record = Record { vrf: self.table.as_deref(), ..Record::plain(place, &route) };
+        take.record(&record, route.number, &route.prefix)
+    }
+
+    fn begin(&mut self, route: &str, number: u64) -> Option<Route> {
+        let (before, after) = route.split_once(" [").or_else(|| Some(("", route.strip_prefix('[')?)))?;
+        let (session, rest) = after.split_once(']')?;
+        let (flags, rest) = rest.split_once('(')?;
+        let rest = rest.split_once(')').map_or("", |(_, rest)| rest);
+        let origin =
+            rest.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(origin, _)| origin);
+        // The origin, and a letter for the attribute of that name.
+        let origin = origin.and_then(|origin| origin.strip_prefix("AS"));
+        let mut begun = Route {
+            number,
+            prefix: self.prefix.clone(),
+            protocol: session.split_ascii_whitespace().next().unwrap_or_default().to_owned(),
+            origin: origin.map(|origin| origin.trim_end_matches(|c: char| !c.is_ascii_digit()).to_owned()),
+            kind: before.split_ascii_whitespace().next().unwrap_or_default().to_owned(),
+            // '!': the best route, which the kernel has not taken yet.
+            is_used: flags.split_ascii_whitespace().any(|flag| flag.starts_with(['*', '!'])),
+            ..Route::default()
+        };
+        begun.next_hop_of(before);
+        Some(begun)
+    }
+}
+
+impl Route {
+    /// Takes the next hop of `via 192.0.2.1 on eth0` and of `dev eth0`. Of several the first stands for all.
+    fn next_hop_of(&mut self, text: &str) {
+        let mut words = text.split_ascii_whitespace();
+        match (words.next(), words.next()) {
+            (Some("via"), Some(next_hop)) if self.next_hop.is_none() => {
+                self.next_hop = Some(next_hop.to_owned());
+                if words.next() == Some("on") {
+                    self.dev = words.next().map(str::to_owned);
+                }
+            }
+            (Some("dev"), Some(dev)) if self.next_hop.is_none() => {
+                (self.next_hop, self.dev) = (Some(dev.to_owned()), Some(dev.to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    fn attribute(&self, names: &[&str]) -> Option<&str> {
+        let has = |own: &str, name: &str| own.eq_ignore_ascii_case(name);
+        names.iter().find_map(|name| {
+            self.attributes.iter().find(|(own, _)| has(own, name)).map(|(_, value)| &**value)
+        })
+    }
+}
+
+impl Fields for Route {
+    fn text(&self, value: &Value) -> Option<Cow<'_, str>> {
+        Some(match value {
+            // unreachable, blackhole, prohibited
+            Value::NextHop => self.next_hop.as_deref().unwrap_or(&self.kind).into(),
+            Value::OriginAs => self.origin.as_deref()?.into(),
+            Value::AsPath => self.attribute(&["BGP.as_path", "bgp_path"])?.into(),
+            Value::Communities => {
+                let plain = self.attribute(&["BGP.community", "bgp_community"]).map(communities);
+                let large = self.attribute(&["BGP.large_community", "bgp_large_community"]).map(communities);
+                match (plain, large) {
+                    (Some(plain), Some(large)) => format!("{plain} {large}").into(),
+                    (plain, large) => plain.or(large)?.into(),
+                }
+            }
+            Value::Column(name) if &**name == "protocol" => self.protocol.as_str().into(),
+            Value::Column(name) if matches!(&**name, "dev" | "interface") => self.dev.as_deref()?.into(),
+            Value::Column(name) => self.attribute(&[name])?.into(),
+            _ => return None,
+        })
+    }
 }
 
 impl Document for Bird {
-    fn line(&mut self, line: &str, each: &mut dyn FnMut(Record<'_>) -> Reading) -> Reading {
+    fn line(&mut self, line: &str, number: u64, take: &mut dyn Take) -> Result<(), Stop> {
         let text = line.trim();
-        let is_head = text.starts_with("BIRD ") || text.starts_with("Table ") || text.starts_with("Access ");
-        if text.is_empty() || is_head || text.starts_with('#') {
+        if text.is_empty() || text.starts_with('#') {
             return Ok(());
         }
-        if line.starts_with('\t') {
-            // Of several next hops the first stands for all.
-            return match (self.waiting.take(), next_hop(text)) {
-                (Some(route), Some(next_hop)) => each(record(&self.prefix, &route, next_hop)),
-                (waiting, _) => {
-                    self.waiting = waiting;
-                    Ok(())
-                }
-            };
+        if is_heading(text) || is_prompt(text) {
+            self.finish(take)?;
+            if let Some(name) = table(text) {
+                let is_main = name.starts_with("master") || self.own.as_deref() == Some(name);
+                self.table = (!is_main).then(|| name.to_owned());
+            }
+            return Ok(());
         }
-        self.waiting = None;
+        if line.starts_with('\t') || !(line.contains('[') && line.contains('(')) {
+            let Some(route) = &mut self.route else {
+                // What follows a route that was misread belongs to it.
+                return if line.starts_with('\t') {
+                    Ok(())
+                } else {
+                    take.bad(number, LineError::new(LineErrorKind::NotARoute, 0), text)
+                };
+            };
+            if !line.starts_with([' ', '\t']) {
+                self.finish(take)?;
+                return take.bad(number, LineError::new(LineErrorKind::NotARoute, 0), text);
+            }
+            route.next_hop_of(text);
+            if let Some((name, value)) = text.split_once(':')
+                && !name.contains(' ')
+            {
+                route.bytes += text.len();
+                if route.bytes > ROUTE_BYTES {
+                    self.route = None;
+                    return take.bad(
+                        number,
+                        LineError::new(LineErrorKind::EntryTooLong { limit_bytes: ROUTE_BYTES }, 0),
+                        text,
+                    );
+                }
+                route.attributes.push((name.to_owned(), value.trim().to_owned()));
+            }
+            return Ok(());
+        }
+        self.finish(take)?;
         let mut route = text;
         if !line.starts_with(' ') {
             let (prefix, rest) = text.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((text, ""));
             prefix.clone_into(&mut self.prefix);
             route = rest.trim_start();
         }
-        if !route.contains("] * (") {
-            return Ok(());
+        match self.begin(route, number) {
+            Some(route) => self.route = Some(route),
+            None => return take.bad(number, LineError::new(LineErrorKind::NotARoute, 0), text),
         }
-        match next_hop(route) {
-            Some(next_hop) => each(record(&self.prefix, route, next_hop)),
-            None if route.starts_with("unicast") => {
-                self.waiting = Some(route.to_owned());
-                Ok(())
-            }
-            // unreachable, blackhole, prohibited
-            None => {
-                each(record(&self.prefix, route, route.split_ascii_whitespace().next().unwrap_or_default()))
-            }
-        }
+        Ok(())
     }
-}
 
-/// Returns the next hop of `via 192.0.2.1 on eth0` and of `dev eth0`.
-fn next_hop(text: &str) -> Option<&str> {
-    let mut words = text.split_ascii_whitespace();
-    matches!(words.next(), Some("via" | "dev")).then(|| words.next()).flatten()
-}
-
-fn record<'a>(prefix: &'a str, route: &'a str, next_hop: &'a str) -> Record<'a> {
-    let mut record = Record::default();
-    record.push("prefix", prefix);
-    record.push("next_hop", next_hop);
-    let brackets = |text: &'a str| text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    if let Some((protocol, rest)) = brackets(route) {
-        record.push("protocol", protocol.split_ascii_whitespace().next().unwrap_or_default());
-        // The origin, and a letter for the attribute of that name.
-        let origin = brackets(rest).and_then(|(origin, _)| origin.strip_prefix("AS"));
-        if let Some(origin) = origin {
-            record.push("origin_as", origin.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        }
+    fn end(&mut self, take: &mut dyn Take) -> Result<(), Stop> {
+        self.finish(take)
     }
-    record
 }

@@ -12,6 +12,7 @@ use fibula::net::{Key, Route};
 use super::error::{LoadError, LoadErrorKind};
 use super::maxmind;
 use super::source::Feed;
+use crate::document::TableForm;
 use crate::next_hops::quoted;
 
 /// Returns the feed as it is, or as the text of its routes if it is a compiled table or the file of a MaxMind database.
@@ -25,15 +26,17 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>,
                 return Ok(Feed::File(path));
             }
             if let Some(text) = text_of(&name, &path, limits) {
-                return Ok(Feed::Reader { name, input: Box::new(text?) });
+                return Ok(Feed::Reader { name, input: Box::new(text?), form: TableForm::named("lines") });
             }
             match maxmind::text_of(&name, &path, limits) {
-                Some(text) => Ok(Feed::Reader { name, input: Box::new(text?) }),
+                Some(text) => {
+                    Ok(Feed::Reader { name, input: Box::new(text?), form: TableForm::named("json") })
+                }
                 None => Ok(Feed::File(path)),
             }
         }
         Feed::Replay(paths) => Ok(Feed::Replay(paths)),
-        Feed::Reader { name, mut input } => {
+        Feed::Reader { name, mut input, form } => {
             let mut head = Vec::new();
             // A failure comes again when the stream is read on.
             let looked = (&mut input).take(file::MAGIC_BYTES as u64).read_to_end(&mut head);
@@ -42,11 +45,12 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>,
                 input.read_to_end(&mut head).map_err(read)?;
                 let table = TableFile::copy_of(Cursor::new(head), limits);
                 let text = text(&name, table)?;
-                return Ok(Feed::Reader { name, input: Box::new(text) });
+                return Ok(Feed::Reader { name, input: Box::new(text), form: TableForm::named("lines") });
             }
             Ok(Feed::Reader {
                 name,
                 input: Box::new(Cursor::new(head).chain(Failing(looked.err())).chain(input)),
+                form,
             })
         }
     }

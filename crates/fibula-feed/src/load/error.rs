@@ -11,9 +11,9 @@ use super::choice::PeerName;
 use super::report::{BadLine, Truncation};
 use super::routes::Refusal;
 use crate::compression::{Compression, OtherForm, Size};
+use crate::document;
 use crate::mrt::Fault;
 use crate::next_hops::NextHopsError;
-use crate::text;
 
 /// Why a file was not loaded. Prints with the file's name, and the line if there is one.
 #[derive(Debug)]
@@ -57,6 +57,18 @@ pub(super) enum LoadErrorKind {
         bad: u64,
         lines: u64,
         first: Option<BadLine>,
+    },
+    /// The text is in a form that is known and not read: its name, and what is read instead.
+    Unread {
+        form: &'static str,
+        instead: &'static str,
+    },
+    /// The columns that hold the routes are not found.
+    NoColumns(String),
+    /// No route is in the VRF that is read: its name, and those that the file has.
+    NoVrf {
+        name: Box<str>,
+        others: Vec<String>,
     },
     Line(BadLine),
     Truncated(Truncation),
@@ -222,6 +234,9 @@ impl LoadError {
                 | LoadErrorKind::Compiled(_)
                 | LoadErrorKind::MaxMind(_)
                 | LoadErrorKind::WithoutRoutes
+                | LoadErrorKind::Unread { .. }
+                | LoadErrorKind::NoColumns(_)
+                | LoadErrorKind::NoVrf { .. }
                 | LoadErrorKind::Unsettled { .. }
                 | LoadErrorKind::NoRoutes { .. }
         )
@@ -267,12 +282,14 @@ impl fmt::Display for LoadError {
                     write!(f, "; line {}, column {}: ", first.line(), first.error().column())?;
                     write!(f, "{}: '{}'", first.error().reason(), first.excerpt())?;
                 }
-                f.write_str(
-                    "; expected MRT, a compiled table, a MaxMind database, CSV with a header, JSON, the output of \
-                     'ip route', 'vtysh' or 'birdc', or lines such as ",
-                )?;
-                let examples: Vec<_> = text::FORMS.iter().map(|form| format!("'{}'", form.syntax)).collect();
-                f.write_str(&examples.join(", "))
+                write!(f, "; read are {}, and more: docs/guide/routes.md", document::families())
+            }
+            LoadErrorKind::Unread { form, instead } => write!(f, "{name}: {form} is not read; {instead}"),
+            LoadErrorKind::NoColumns(reason) => write!(f, "{name}: {reason}"),
+            LoadErrorKind::NoVrf { name: vrf, others } => {
+                let more = if others.len() > 8 { ", and others" } else { "" };
+                let others = others[..others.len().min(8)].join(", ");
+                write!(f, "{name}: no route is in the VRF '{vrf}'; choose one with --vrf: {others}{more}")
             }
             LoadErrorKind::Line(bad) => bad.fmt(f),
             LoadErrorKind::Truncated(truncation) => truncation.fmt(f),
@@ -349,6 +366,9 @@ impl core::error::Error for LoadError {
             LoadErrorKind::Compiled(error) => Some(error),
             LoadErrorKind::MaxMind(error) => Some(error),
             LoadErrorKind::Line(_)
+            | LoadErrorKind::Unread { .. }
+            | LoadErrorKind::NoColumns(_)
+            | LoadErrorKind::NoVrf { .. }
             | LoadErrorKind::WithoutRoutes
             | LoadErrorKind::Truncated(_)
             | LoadErrorKind::Mixed { .. }

@@ -17,6 +17,7 @@ use super::report::Report;
 use super::routes::Routes;
 use super::source::{Feed, Source};
 use super::{LoadOptions, LoadedRoutes, Progress};
+use crate::document::TableForm;
 use crate::event::Event;
 use crate::ledger::{Held, Ledger};
 
@@ -75,14 +76,17 @@ impl<'a> Loader<'a> {
         let feeds = feeds(source.into())?;
         let mut progress = tell(&mut self.progress);
         let survey = |feed| {
-            let session = Session::new(&self.options, None);
+            let mut session = Session::new(&self.options, None);
             match compiled::recognised(feed, self.options.limits)? {
                 Feed::File(path) => {
                     let (name, mut file) = open_file(&path)?;
                     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
                     session.survey(name, &mut file, metadata.map(|metadata| metadata.len()), &mut progress)
                 }
-                Feed::Reader { name, mut input } => session.survey(name, &mut input, None, &mut progress),
+                Feed::Reader { name, mut input, form } => {
+                    session.form = form;
+                    session.survey(name, &mut input, None, &mut progress)
+                }
                 Feed::Replay(paths) => {
                     let (name, mut input) = chain(&paths, &self.options)?;
                     session.survey(name, &mut input, None, &mut progress)
@@ -164,6 +168,8 @@ pub(super) struct Session<'a> {
     reports_held: Held,
     /// Event callback, used instead of building a table.
     each: Option<Each<'a>>,
+    /// The form of the present feed, if this program made its text.
+    form: Option<&'static TableForm>,
 }
 
 /// Event callback.
@@ -172,9 +178,10 @@ pub(super) type Each<'a> = &'a mut (dyn FnMut(Event) -> io::Result<()> + Send);
 impl<'a> Session<'a> {
     pub(super) fn new(options: &'a LoadOptions, each: Option<Each<'a>>) -> Self {
         let ledger = Ledger::new(options.limits.memory_bytes);
-        let routes = Routes::new(options.limits, &ledger);
+        let mut routes = Routes::new(options.limits, &ledger);
+        routes.set_order(options.order);
         let reports_held = Held::new(&ledger);
-        Self { options, ledger, routes, reports: Vec::new(), reports_held, each }
+        Self { options, ledger, routes, reports: Vec::new(), reports_held, each, form: None }
     }
 
     fn feeds(&mut self, source: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
@@ -183,13 +190,17 @@ impl<'a> Session<'a> {
         for (index, feed) in feeds.into_iter().enumerate() {
             let feed = compiled::recognised(feed, self.options.limits)?;
             self.routes.set_replay(matches!(feed, Feed::Replay(_)));
+            self.form = None;
             let (name, input) = match feed {
                 Feed::Replay(paths) => {
                     let (name, chain) = chain(&paths, self.options)?;
                     (name, Input::Chain(chain))
                 }
                 Feed::File(path) => open(&path, &self.ledger)?,
-                Feed::Reader { name, input } => (name, Input::stream(input, &self.ledger)),
+                Feed::Reader { name, input, form } => {
+                    self.form = form;
+                    (name, Input::stream(input, &self.ledger))
+                }
             };
             self.feed(name, input, index + 1 < count, progress)?;
         }
@@ -276,6 +287,7 @@ impl<'a> Session<'a> {
             peers: None,
             readings: None,
             bytes_total,
+            form: self.form,
             steps: 0,
         }
     }

@@ -43,7 +43,7 @@ const SECOND: &str = "\
 10.3.0.0/16 2
 ";
 
-/// A route with a path and a peer beats those without.
+/// A route with a path and a peer gives way to one of a table without peers.
 const THIRD: &str = "\
 TABLE_DUMP2|1|B|192.0.2.1|7|10.0.0.0/8|7 8|IGP|192.0.2.9|0|0||NAG||
 TABLE_DUMP2|1|B|192.0.2.1|7|10.4.0.0/16|7 8|IGP|192.0.2.9|0|0||NAG||
@@ -63,7 +63,7 @@ fn feeds_that_differ_are_counted_by_the_rule_that_decides() {
         let next_hop = table.ribs.v4.get(prefix.parse().unwrap()).unwrap();
         table.next_hops.label(next_hop).unwrap().to_string()
     };
-    assert_eq!([via("10.0.0.0/8"), via("10.1.0.0/16"), via("10.3.0.0/16")], ["192.0.2.9", "1", "2"]);
+    assert_eq!([via("10.0.0.0/8"), via("10.1.0.0/16"), via("10.3.0.0/16")], ["1", "1", "2"]);
     assert_eq!(via("10.4.0.0/16"), "192.0.2.10");
     let reports: Vec<_> = table
         .reports
@@ -74,10 +74,20 @@ fn feeds_that_differ_are_counted_by_the_rule_that_decides() {
         ([3, 1], vec![]),
         // 10.0.0.0/8 has the same next hop in both.
         ([3, 0], vec![(Rule::Feed, 1)]),
-        ([2, 0], vec![(Rule::PathLength, 1)]),
-        ([2, 0], vec![(Rule::PathLength, 1), (Rule::Peer, 1)]),
+        ([2, 0], vec![(Rule::OwnTable, 1)]),
+        ([2, 0], vec![(Rule::OwnTable, 1), (Rule::PathLength, 1)]),
     ];
     assert_eq!(reports, expected);
+    let order = |order: TableOrder| {
+        let table = Loader::new(LoadOptions { order, ..LoadOptions::default() }).load(&files.0).unwrap();
+        ["10.0.0.0/8", "10.1.0.0/16", "10.4.0.0/16"].map(|prefix| {
+            let next_hop = table.ribs.v4.get(prefix.parse().unwrap()).unwrap();
+            table.next_hops.label(next_hop).unwrap().to_string()
+        })
+    };
+    assert_eq!(order(TableOrder::LaterWins), ["192.0.2.10", "2", "192.0.2.10"]);
+    assert_eq!(order(TableOrder::FirstWins), ["1", "1", "192.0.2.9"]);
+    assert_eq!(order(TableOrder::MoreSpecific), order(TableOrder::FirstWins));
     // A table by itself has its prefixes as well.
     for (content, prefixes) in [(FIRST, [3, 1]), (THIRD, [2, 0]), ("", [0, 0])] {
         let table =

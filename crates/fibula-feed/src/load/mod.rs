@@ -5,6 +5,7 @@ mod choice;
 mod compiled;
 #[cfg(test)]
 mod compiled_tests;
+mod documents;
 mod error;
 mod framer;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula::rib::DualRib;
 
+use crate::document::{Columns, TableForm};
 use crate::filter::Filter;
 use crate::next_hops::NextHops;
 use crate::value::Value;
@@ -82,10 +84,34 @@ pub struct LoadOptions {
     /// The values that a route of the table leads to, instead of its next hop. With several, the labels are
     /// [`Label::Fields`](crate::Label), one field for each.
     pub values: Vec<Value>,
+    /// Take [`Value::OriginAs`] only where the source names it by itself: nobody requested it.
+    pub implied_origin: bool,
     /// Which routes to take.
     pub filter: Filter,
+    /// The form of text tables, whatever the first 64 KiB look like.
+    pub form: Option<&'static TableForm>,
+    /// Which columns of a table hold what.
+    pub columns: Columns,
+    /// The VRF, or the table of a router with several, whose routes are taken; the default one if none is named.
+    pub vrf: Option<Box<str>>,
+    /// Which table counts where several have a prefix.
+    pub order: TableOrder,
     /// How many threads may work on MRT files; 0 and 1 start none. The table is the same.
     pub threads: usize,
+}
+
+/// Which of several tables counts where they have the same prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TableOrder {
+    /// The best path; a table without peers counts before tables with peers, so that own prefixes override a full table.
+    #[default]
+    BestPath,
+    /// The later table.
+    LaterWins,
+    /// The earlier table.
+    FirstWins,
+    /// The earlier table: all routes are taken, and the longest prefix answers.
+    MoreSpecific,
 }
 
 /// How far loading has come.

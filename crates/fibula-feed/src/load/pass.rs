@@ -3,8 +3,11 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use fibula::net::{HostBits, IpPrefix};
+
 use super::blocks::{self, Batch, Decoder};
 use super::choice::{Tally, Wanted, slot};
+use super::documents::{Taker, plain_event};
 use super::error::{LoadError, LoadErrorKind, Place};
 use super::framer::Framer;
 use super::input::Readings;
@@ -15,21 +18,22 @@ use super::report::{BadLine, Content, Report, Truncation};
 use super::routes::{Refusal, Routes};
 use super::{Each, LoadOptions, MAX_UNSETTLED_BYTES, Progress};
 use crate::compression::{Decompressor, Fault, OtherForm};
-use crate::document::{self, Document, Record};
-use crate::event::{Action, Announcement, Event, Peer, Time};
+use crate::document::{self, Addresses, Head, Json, Reader, Settings, Settled, TableForm};
+use crate::event::{Action, Event, Peer};
 use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
+use crate::next_hops::Label;
 use crate::text::{self, Entry, LineError, LineErrorKind, RangeEntry};
-use crate::value::{self, Facts};
+use crate::value::{self, Facts, Value};
 
 /// Text between two calls of the progress function.
-const PROGRESS_BYTES: u64 = 256 << 10;
+pub(super) const PROGRESS_BYTES: u64 = 256 << 10;
 
 /// Number of lines, apart from blank ones and comments, after which a text is judged for the first time, and again at
 /// its end: it is refused if more than half of its lines are not routes.
-const JUDGED_LINES: u64 = 1000;
+pub(super) const JUDGED_LINES: u64 = 1000;
 
-type Source<'a> = Peeked<&'a mut dyn Read>;
+pub(super) type Source<'a> = Peeked<&'a mut dyn Read>;
 
 /// One reading of a feed.
 pub(super) struct Pass<'a, 'b> {
@@ -48,6 +52,8 @@ pub(super) struct Pass<'a, 'b> {
     pub(super) peers: Option<bool>,
     pub(super) readings: Option<Arc<Readings>>,
     pub(super) bytes_total: Option<u64>,
+    /// The form of a text that this program wrote.
+    pub(super) form: Option<&'static TableForm>,
     /// The cost of finding and counting so far: places, bytes and peers examined.
     pub(super) steps: u64,
 }
@@ -162,10 +168,37 @@ impl Pass<'_, '_> {
     }
 
     fn text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
-        let mut document = document::recognise(first_line(input.head()));
-        if document.is_some() {
-            self.report.content = Content::Document;
+        let options = self.options;
+        let text = Head::text(input.head()).into_owned();
+        let head = Head::of(&text, input.goes_on());
+        let settings = Settings { columns: &options.columns };
+        let form = match self.form.or(options.form) {
+            Some(form) => form,
+            None => match document::settle(&head, &settings, is_plain) {
+                Settled::Form(form) => form,
+                Settled::Unread(form, instead) => {
+                    return Err(self.error(LoadErrorKind::Unread { form, instead }));
+                }
+            },
+        };
+        self.report.form = Some(form);
+        self.report.of_paths = form.name == "show-bgp";
+        match form.reader {
+            Reader::Lines | Reader::Binary => self.plain_text(input, progress),
+            Reader::Json { .. } => {
+                let json = Json::new(input, &head);
+                Taker::new(self).json(json, progress)
+            }
+            Reader::Document { open, .. } => {
+                let opened = open(&head, &settings);
+                let mut document = opened.map_err(|reason| self.error(LoadErrorKind::NoColumns(reason)))?;
+                Taker::new(self).lines(input, &mut *document, progress)
+            }
         }
+    }
+
+    /// Reads lines of which each is in a form of its own.
+    fn plain_text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
         let mut lines = Lines::new(input);
         lines.give_up_at(MAX_UNSETTLED_BYTES);
         let mut due = PROGRESS_BYTES;
@@ -173,10 +206,7 @@ impl Pass<'_, '_> {
             match lines.next() {
                 Ok(None) => break,
                 Ok(Some(line)) => {
-                    match &mut document {
-                        Some(document) => self.document_line(&line, &mut **document)?,
-                        None => self.line(&line)?,
-                    }
+                    self.line(&line)?;
                     if self.peers.is_some() {
                         lines.give_up_at(u64::MAX);
                     }
@@ -194,6 +224,7 @@ impl Pass<'_, '_> {
                 progress(self.progress(lines.input()));
             }
         }
+        self.report.text_bytes = lines.bytes_read();
         progress(self.progress(lines.input()));
         if self.peers.is_none() && lines.gave_up() {
             return Err(self.error(LoadErrorKind::Unsettled { bytes: MAX_UNSETTLED_BYTES }));
@@ -203,11 +234,11 @@ impl Pass<'_, '_> {
 
     /// Returns the number of lines so far, apart from blank ones and comments.
     fn judged_lines(&self) -> u64 {
-        self.report.lines - self.report.comments
+        self.report.entries()
     }
 
     /// Refuses a text most of whose lines are not routes.
-    fn judge(&self) -> Result<(), LoadError> {
+    pub(super) fn judge(&self) -> Result<(), LoadError> {
         let (bad, lines) = (self.report.bad_lines, self.judged_lines());
         if bad <= lines / 2 {
             return Ok(());
@@ -237,7 +268,7 @@ impl Pass<'_, '_> {
                 return Ok(());
             }
             Ok(Some(text::Line::Route(entry))) => self.entry(entry)?,
-            Ok(Some(text::Line::Range(range))) => self.range(&range)?,
+            Ok(Some(text::Line::Range(range))) => self.range(range)?,
             Ok(Some(text::Line::Event(event))) => {
                 if !self.options.filter.is_in_time(event.time.seconds) {
                     self.report.left_out += 1;
@@ -250,47 +281,6 @@ impl Pass<'_, '_> {
         taken.or_else(|error| self.bad_line(error, text))
     }
 
-    /// Takes a line of a document, and the routes that are then complete.
-    fn document_line(&mut self, line: &Line<'_>, document: &mut dyn Document) -> Result<(), LoadError> {
-        self.report.lines += 1;
-        let too_long =
-            LineError::new(LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES }, MAX_LINE_BYTES);
-        let (mut text, is_whole) = match *line {
-            Line::Whole(text) => (text, true),
-            Line::TooLong(text) => (text, false),
-        };
-        if self.report.lines == 1 {
-            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        }
-        let LoadOptions { filter, values, host_bits, .. } = self.options;
-        let (mut routes, mut left_out) = (Vec::new(), 0);
-        let mut each = |record: Record<'_>| {
-            if !record.passes(filter) {
-                left_out += 1;
-                return Ok(());
-            }
-            let label = record.label(values);
-            record.prefixes(*host_bits, |prefix| {
-                routes.push(Entry { prefix, next_hop: label.clone() });
-                Ok(())
-            })
-        };
-        let said = match is_whole {
-            true => document.line(&String::from_utf8_lossy(text), &mut each),
-            false => Err(too_long),
-        };
-        self.report.left_out += left_out;
-        if routes.is_empty() && left_out == 0 && said.is_ok() {
-            self.report.comments += 1;
-        }
-        for entry in routes {
-            if let Err(error) = self.labelled_entry(entry)? {
-                self.bad_line(error, text)?;
-            }
-        }
-        said.or_else(|error| self.bad_line(error, text))
-    }
-
     /// Tells a stream whether it will be read again.
     fn settle(&self, again: bool) {
         match &self.readings {
@@ -298,6 +288,12 @@ impl Pass<'_, '_> {
             Some(readings) => readings.once(),
             None => {}
         }
+    }
+
+    /// Says that the text is a plain table.
+    pub(super) fn settle_plain(&mut self) {
+        self.settle(false);
+        self.peers = Some(false);
     }
 
     /// Refuses a line of another kind than the first line.
@@ -312,32 +308,63 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn range(&mut self, range: &RangeEntry) -> Result<Result<(), LineError>, LoadError> {
-        for prefix in range.prefixes() {
-            if let Err(error) = self.entry(Entry { prefix, next_hop: range.next_hop.clone() })? {
-                return Ok(Err(error));
+    fn range(&mut self, range: RangeEntry) -> Result<Result<(), LineError>, LoadError> {
+        let RangeEntry { first, last, next_hop } = range;
+        let (prefixes, size) = match Addresses::of_range(first, last) {
+            Addresses::One(prefix) => return self.entry(Entry { prefix, next_hop }),
+            Addresses::Several(prefixes, size) => (prefixes, size),
+            Addresses::Default => return Ok(Ok(())),
+        };
+        let Some(label) = self.plain_label(next_hop) else { return Ok(Ok(())) };
+        if let Err(error) = self.is_of_kind(false) {
+            return Ok(Err(error));
+        }
+        for prefix in prefixes {
+            if self.options.family.is_some_and(|family| family != prefix.family()) {
+                self.report.left_out += 1;
+                return Ok(Ok(()));
             }
+            self.piece(prefix, size, label.clone(), self.report.lines)?;
         }
         Ok(Ok(()))
     }
 
-    fn entry(&mut self, Entry { prefix, mut next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {
-        if !self.options.filter.passes_plain(&next_hop) {
-            self.report.left_out += 1;
-            return Ok(Ok(()));
+    /// Takes a prefix of a range.
+    pub(super) fn piece(
+        &mut self,
+        prefix: IpPrefix,
+        size: u128,
+        label: Label,
+        line: u64,
+    ) -> Result<(), LoadError> {
+        let place = Place::Line(line);
+        if self.each.is_some() {
+            return self.said(plain_event(prefix, label), place);
         }
-        let values = &self.options.values;
-        if !values.is_empty() {
-            next_hop = value::label(values, |value| value::plain(&next_hop, value));
-        }
-        self.labelled_entry(Entry { prefix, next_hop })
+        let taken = self.routes.piece(prefix, size, label);
+        taken.map_err(|refusal| self.error(refusal.at(place)))
     }
 
-    /// Takes a route with the label that it shall have.
-    fn labelled_entry(
-        &mut self,
-        Entry { prefix, next_hop }: Entry,
-    ) -> Result<Result<(), LineError>, LoadError> {
+    /// Returns the label of a route of a plain table; `None` if the filter leaves the route out.
+    fn plain_label(&mut self, next_hop: Label) -> Option<Label> {
+        if !self.options.filter.passes_plain(&next_hop) {
+            self.report.left_out += 1;
+            return None;
+        }
+        let values = &self.options.values;
+        if values.is_empty() {
+            return Some(next_hop);
+        }
+        // What is a name already is not shown as a number too.
+        let is_name = self.options.implied_origin && matches!(next_hop, Label::Text(_));
+        Some(value::label(values, |value| match value {
+            Value::OriginAs if is_name => Label::Absent,
+            value => value::plain(&next_hop, value),
+        }))
+    }
+
+    fn entry(&mut self, Entry { prefix, next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {
+        let Some(next_hop) = self.plain_label(next_hop) else { return Ok(Ok(())) };
         if let Err(error) = self.is_of_kind(false) {
             return Ok(Err(error));
         }
@@ -347,15 +374,7 @@ impl Pass<'_, '_> {
         }
         let place = Place::Line(self.report.lines);
         if self.each.is_some() {
-            let route = Announcement {
-                path: prefix.into(),
-                next_hop,
-                path_len: None,
-                dumped: true,
-                attributes: None,
-            };
-            let event = Event { time: Time::default(), peer: None, action: Action::Announce(route) };
-            return self.said(event, place).map(Ok);
+            return self.said(plain_event(prefix, next_hop), place).map(Ok);
         }
         let taken = self.routes.plain(prefix, next_hop, &mut self.report);
         taken.map_err(|refusal| self.error(refusal.at(place)))?;
@@ -367,6 +386,7 @@ impl Pass<'_, '_> {
             return Ok(Err(error));
         }
         let Some(peer) = event.peer else { return Ok(Ok(())) };
+        self.report.of_paths = text::BgpdumpFields::is_of_other_tool(line);
         let counts = match self.tally.of(peer) {
             Ok(counts) => counts,
             Err(error) => {
@@ -432,7 +452,7 @@ impl Pass<'_, '_> {
     }
 
     /// Takes the event into the routes, or passes it to the callback.
-    fn said(&mut self, event: Event, place: Place) -> Result<(), LoadError> {
+    pub(super) fn said(&mut self, event: Event, place: Place) -> Result<(), LoadError> {
         let taken = match &mut self.each {
             Some(each) => each(event).map_err(Refusal::Stopped),
             None => self.routes.event(event, &mut self.report),
@@ -441,20 +461,28 @@ impl Pass<'_, '_> {
     }
 
     fn bad_line(&mut self, error: LineError, text: &[u8]) -> Result<(), LoadError> {
-        let report = &mut self.report;
-        report.bad_lines += 1;
-        if report.first_bad.len() < Report::MOST_BAD {
-            let bad = BadLine::new(&report.name, report.lines, error, text);
-            if self.options.strict {
-                return Err(self.error(LoadErrorKind::Line(bad)));
-            }
-            report.first_bad.push(bad);
+        self.report.bad_bytes += text.len() as u64;
+        self.bad(BadLine::new(&self.report.name, self.report.lines, error, text))
+    }
+
+    /// Counts a line that cannot be read.
+    pub(super) fn bad(&mut self, bad: BadLine) -> Result<(), LoadError> {
+        self.report.bad_lines += 1;
+        if self.options.strict {
+            return Err(self.error(LoadErrorKind::Line(bad)));
+        }
+        if self.report.first_bad.len() < Report::MOST_BAD {
+            self.report.first_bad.push(bad);
         }
         Ok(())
     }
 
     /// Decides what an error of the input means: an early end that is reported, or the failure of the load.
-    fn fault(&mut self, input: &Decompressor<&mut dyn Read>, error: io::Error) -> Result<(), LoadError> {
+    pub(super) fn fault(
+        &mut self,
+        input: &Decompressor<&mut dyn Read>,
+        error: io::Error,
+    ) -> Result<(), LoadError> {
         let compression = input.compression();
         let bytes = input.bytes_read();
         let damage = match input.fault() {
@@ -483,7 +511,7 @@ impl Pass<'_, '_> {
         Err(self.error(kind))
     }
 
-    fn progress(&self, input: &Source<'_>) -> Progress {
+    pub(super) fn progress(&self, input: &Source<'_>) -> Progress {
         Progress {
             bytes_read: input.inner().bytes_read(),
             bytes_total: self.bytes_total,
@@ -492,13 +520,12 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn error(&self, kind: LoadErrorKind) -> LoadError {
+    pub(super) fn error(&self, kind: LoadErrorKind) -> LoadError {
         LoadError::new(&self.report.name, kind)
     }
 }
 
-/// Returns the first line that is neither blank nor a comment, if the beginning of the text has one.
-fn first_line(head: &[u8]) -> &[u8] {
-    let is_content = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"#");
-    head.split(|&byte| byte == b'\n').find(is_content).unwrap_or_default()
+/// Returns whether a line is in a form of its own.
+fn is_plain(line: &str) -> bool {
+    text::decode(line.as_bytes(), HostBits::Mask).is_ok_and(|said| said.is_some())
 }

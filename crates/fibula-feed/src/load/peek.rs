@@ -42,6 +42,11 @@ impl<R: Read> Peeked<R> {
         &self.head
     }
 
+    /// Returns whether more may come after the head.
+    pub(super) fn goes_on(&self) -> bool {
+        self.head.len() == Self::HEAD_BYTES
+    }
+
     pub(super) fn inner(&self) -> &Decompressor<R> {
         &self.inner
     }

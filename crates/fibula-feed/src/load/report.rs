@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::choice::PeerCounts;
 use crate::compression::Compression;
+use crate::document::{ByRule, TableForm};
 use crate::mrt::{Fault, Skipped};
 use crate::select::Rule;
 use crate::text::LineError;
@@ -53,6 +54,23 @@ pub struct Report {
     pub left_out: u64,
     /// Lines that could not be read; of MRT, records and routes.
     pub bad_lines: u64,
+    /// Bytes of those lines, as far as they are known, and bytes of JSON that belong to no entry.
+    pub bad_bytes: u64,
+    /// Entries of a document: routes that were read, taken or not, and bad ones.
+    pub entries: u64,
+    /// Bytes of text, decompressed.
+    pub text_bytes: u64,
+    /// The form of a text.
+    pub form: Option<&'static TableForm>,
+    /// Whether all its routes are paths that a looking glass or a collector's tool printed: their next hops are those of its peers,
+    /// and a value that is requested stands in their place.
+    pub of_paths: bool,
+    /// Routes that were read and not taken, by the rule.
+    pub by_rule: BTreeMap<ByRule, u64>,
+    /// Routes in other VRFs than the one that is read, by their names.
+    pub other_vrfs: BTreeMap<String, u64>,
+    /// Routes that are in no VRF or in the default one, if another one was named.
+    pub by_default_vrf: u64,
     /// The first of the bad lines of text, at most [`Report::MOST_BAD`].
     pub first_bad: Vec<BadLine>,
     /// Set when the compressed stream ends early or cannot be read to its end: all that was complete has been loaded.
@@ -100,6 +118,14 @@ impl Report {
             repeated_changed: 0,
             left_out: 0,
             bad_lines: 0,
+            bad_bytes: 0,
+            entries: 0,
+            text_bytes: 0,
+            form: None,
+            of_paths: false,
+            by_rule: BTreeMap::new(),
+            other_vrfs: BTreeMap::new(),
+            by_default_vrf: 0,
             first_bad: Vec::new(),
             truncated: None,
             peers: Vec::new(),
@@ -120,6 +146,25 @@ impl Report {
     pub fn is_complete(&self) -> bool {
         let skipped = self.skipped.keys().any(Skipped::loses_routes);
         self.bad_lines == 0 && self.lost_bytes == 0 && !skipped && self.truncated.is_none()
+    }
+
+    /// Returns the number of entries: lines of text that are neither blank nor comments, records of MRT, routes of a document.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        match self.content {
+            Content::Document => self.entries,
+            Content::Text | Content::Mrt => self.lines - self.comments,
+        }
+    }
+
+    /// Returns whether so much was misread that the table is not to be trusted: more than ten entries, and more than a
+    /// hundredth of the entries or of the bytes.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        let is_much = |part: u64, all: u64| part > all / 100;
+        self.bad_lines > 10
+            && self.content != Content::Mrt
+            && (is_much(self.bad_lines, self.entries()) || is_much(self.bad_bytes, self.text_bytes))
     }
 
     pub(super) fn skip(&mut self, kind: Skipped, count: u64) {

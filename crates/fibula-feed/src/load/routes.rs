@@ -3,7 +3,7 @@
 //! Routes of table dumps go into one table of candidates, which keeps the [better](crate::select) of two for a prefix.
 //! Announcements and withdrawals are kept by peer and path, because a withdrawal brings back the second best route;
 //! they join the candidates when the feed has ended. Plain tables, which name no peers, are taken as they are; the last
-//! of repeated lines counts.
+//! of repeated lines counts, or the one with the lowest rank.
 
 use std::io;
 
@@ -11,12 +11,13 @@ use fibula::memory::{Limits, OutOfMemory};
 use fibula::net::{IpPrefix, NextHop, Prefix};
 use fibula::rib::DualRib;
 
+use super::TableOrder;
 use super::report::Report;
 use crate::event::{Action, Announcement, Event, Path};
 use crate::ledger::{Held, Ledger, Map};
 use crate::next_hops::{Label, NextHops, NextHopsError};
 use crate::ribs::Ribs;
-use crate::select::{Candidate, Candidates};
+use crate::select::{Candidate, Candidates, Rule};
 
 /// Why a route was not taken.
 #[derive(Debug)]
@@ -60,9 +61,15 @@ pub(super) struct Routes {
     plain: Ribs,
     /// Lines of plain tables that are not among those yet.
     pending: Pending,
+    /// Prefixes of ranges that are not one prefix: they count where nothing else has the prefix.
+    pieces: Pieces,
+    /// The ranks of the routes of plain tables that have some.
+    ranks: Map<IpPrefix, u64>,
     /// Paths announced and not withdrawn, by source.
     announced: Map<u32, Announced>,
     feed: u32,
+    /// Which table counts where several have a prefix.
+    order: TableOrder,
     /// In a replay, the time of the table dump: updates from before it are in it.
     dumped_at: Option<u32>,
 }
@@ -93,6 +100,59 @@ impl Pending {
     }
 }
 
+/// A prefix of a range that is not one prefix.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    prefix: IpPrefix,
+    /// Addresses of the range, less one.
+    size: u128,
+    label: NextHop,
+}
+
+/// Prefixes of ranges, in the order of the file.
+#[derive(Debug)]
+struct Pieces {
+    all: Vec<Piece>,
+    held: Held,
+}
+
+impl Pieces {
+    fn new(ledger: &Ledger) -> Self {
+        Self { all: Vec::new(), held: Held::new(ledger) }
+    }
+
+    fn push(&mut self, piece: Piece) -> Result<(), OutOfMemory> {
+        if self.all.len() == self.all.capacity() {
+            let more = self.all.len().max(64);
+            let bytes = more * size_of::<Piece>();
+            // The old block lives until all has been moved.
+            let moved = self.all.len() * size_of::<Piece>();
+            self.held.add(bytes + moved)?;
+            self.all.reserve_exact(more);
+            self.held.sub(moved);
+        }
+        self.all.push(piece);
+        Ok(())
+    }
+
+    /// Returns one for each prefix: that of the smallest range, of equals the last one.
+    fn finish(mut self, report: &mut Report) -> Vec<Piece> {
+        // The sort is stable: of equal ranges the order of the file stays.
+        self.all.reverse();
+        self.all.sort_by_key(|piece| (piece.prefix, piece.size));
+        let mut changed = 0;
+        let before = self.all.len();
+        self.all.dedup_by(|later, kept| {
+            let same = later.prefix == kept.prefix;
+            changed += u64::from(same && later.label != kept.label);
+            same
+        });
+        report.repeated += (before - self.all.len()) as u64;
+        report.repeated_changed += changed;
+        self.all
+    }
+}
+
 /// What a source has announced and not withdrawn: candidates by path.
 type Announced = Map<Path, u32>;
 
@@ -109,10 +169,17 @@ impl Routes {
             contested: false,
             plain: Ribs::new(limits, ledger),
             pending: Pending::default(),
+            pieces: Pieces::new(ledger),
+            ranks: Map::new(ledger),
             announced: Map::new(ledger),
             feed: 0,
+            order: TableOrder::default(),
             dumped_at: None,
         }
+    }
+
+    pub(super) fn set_order(&mut self, order: TableOrder) {
+        self.order = order;
     }
 
     /// Says whether the next feed is a table dump and the updates after it.
@@ -134,6 +201,48 @@ impl Routes {
             return self.enter(prefix, label, report);
         }
         self.pending.push(prefix, label);
+        Ok(())
+    }
+
+    /// Takes a route of a plain table that has a rank: of several for a prefix the lowest counts, of equals the first.
+    pub(super) fn ranked(
+        &mut self,
+        prefix: IpPrefix,
+        rank: u64,
+        label: Label,
+        report: &mut Report,
+    ) -> Result<(), Refusal> {
+        match self.ranks.get(&prefix) {
+            Some(&before) if before <= rank => {
+                report.repeated += 1;
+                let other = self.next_hops.get(&label) != self.plain.get(prefix);
+                report.repeated_changed += u64::from(other);
+                return Ok(());
+            }
+            _ => self.ranks.insert(prefix, rank)?,
+        };
+        let label = self.label(label)?;
+        self.enter_pending(report)?;
+        self.enter(prefix, label, report)
+    }
+
+    /// Takes a prefix of a range of a plain table, which has this many addresses less one.
+    pub(super) fn piece(&mut self, prefix: IpPrefix, size: u128, label: Label) -> Result<(), Refusal> {
+        let label = self.label(label)?;
+        Ok(self.pieces.push(Piece { prefix, size, label })?)
+    }
+
+    /// Enters the prefixes of ranges where nothing else has them: of nested ranges the smaller one answers.
+    fn enter_pieces(&mut self, report: &mut Report) -> Result<(), Refusal> {
+        let pieces = core::mem::replace(&mut self.pieces, Pieces::new(&self.ledger));
+        for Piece { prefix, label, .. } in pieces.finish(report) {
+            if let Some(before) = self.plain.get(prefix) {
+                report.repeated += 1;
+                report.repeated_changed += u64::from(before != label);
+            } else {
+                self.plain.insert(prefix, label)?;
+            }
+        }
         Ok(())
     }
 
@@ -275,6 +384,8 @@ impl Routes {
     pub(super) fn end_feed(&mut self, more: bool, report: &mut Report) -> Result<(), Refusal> {
         self.enter_pending(report)?;
         self.pending = Pending::default();
+        self.enter_pieces(report)?;
+        self.ranks = Map::new(&self.ledger);
         let announced = core::mem::replace(&mut self.announced, Map::new(&self.ledger));
         let (sources, _held) = announced.into_entries();
         for (_, announced) in sources {
@@ -320,7 +431,7 @@ impl Routes {
         for (prefix, new) in dumped.iter() {
             let Some(old) = self.merged.insert(prefix, new)? else { continue };
             report.outrivalled += 1;
-            let (stays, rule) = self.candidates.stays(index(old), index(new));
+            let (stays, rule) = self.precedence(index(old), index(new));
             if self.label_of(index(old)) != self.label_of(index(new)) {
                 *report.differing.entry(rule).or_default() += 1;
             }
@@ -329,6 +440,18 @@ impl Routes {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the route of an earlier table stays, and the rule that decides.
+    fn precedence(&self, old: u32, new: u32) -> (bool, Rule) {
+        let has_peer = [old, new].map(|candidate| self.candidates.has_peer(candidate));
+        match (self.order, has_peer) {
+            (TableOrder::LaterWins, _) => (false, Rule::LaterFeed),
+            (TableOrder::FirstWins | TableOrder::MoreSpecific, _) => (true, Rule::Feed),
+            (TableOrder::BestPath, [true, false]) => (false, Rule::OwnTable),
+            (TableOrder::BestPath, [false, true]) => (true, Rule::OwnTable),
+            (TableOrder::BestPath, _) => self.candidates.stays(old, new),
+        }
     }
 
     /// Returns the tables, with labels in place of candidates.

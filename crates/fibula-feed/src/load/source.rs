@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::document::TableForm;
+
 /// What to load: a file, several files, or a named reader.
 ///
 /// Paths convert into sources: `&str`, `&Path`, `PathBuf`, and slices, arrays and vectors of them.
@@ -16,6 +18,8 @@ pub(super) enum Feed<'a> {
     Reader {
         name: Arc<str>,
         input: Box<dyn Read + 'a>,
+        /// The form of the text, if this program made it.
+        form: Option<&'static TableForm>,
     },
     /// Files of one feed, one after the other.
     Replay(Vec<PathBuf>),
@@ -24,7 +28,7 @@ pub(super) enum Feed<'a> {
 impl<'a> Source<'a> {
     /// Returns a source that reads from `input`; `name` is used in reports and errors.
     pub fn reader(name: &str, input: impl Read + 'a) -> Self {
-        Self(vec![Feed::Reader { name: name.into(), input: Box::new(input) }])
+        Self(vec![Feed::Reader { name: name.into(), input: Box::new(input), form: None }])
     }
 
     /// Returns the files as one source. If several files have the same prefix, [`select`](crate::select) says which

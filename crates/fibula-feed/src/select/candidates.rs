@@ -64,6 +64,11 @@ impl Candidates {
         self.rank(old).stays(&self.rank(new))
     }
 
+    /// Returns whether a peer announces the candidate.
+    pub(crate) fn has_peer(&self, number: u32) -> bool {
+        self.sources.get(self.get(number).source as usize).is_some()
+    }
+
     fn rank(&self, number: u32) -> Rank {
         let Candidate { path_len, source, feed, path_id, .. } = *self.get(number);
         Rank { path_len, peer: *self.sources.get(source as usize), feed, path_id }

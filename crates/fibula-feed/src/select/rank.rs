@@ -21,6 +21,10 @@ pub struct Rank {
 /// The rule that decides between two routes. Prints as what the better route has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
+    /// The table that names no peers: own prefixes override what peers announce.
+    OwnTable,
+    /// The later feed, where the user asked for that.
+    LaterFeed,
     /// The shorter AS path; a path of unknown length comes after all others.
     PathLength,
     /// The lower peer address, then the lower AS; a route without a peer comes after all others.
@@ -34,13 +38,15 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All rules, in the order in which they are applied.
+    /// The rules of the best path, in the order in which they are applied.
     pub const ALL: [Self; 5] = [Self::PathLength, Self::Peer, Self::Feed, Self::PathId, Self::First];
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::OwnTable => "the table without peers",
+            Self::LaterFeed => "the later table",
             Self::PathLength => "the shorter AS path",
             Self::Peer => "the lower peer address",
             Self::Feed => "the earlier table",

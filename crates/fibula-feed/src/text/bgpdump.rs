@@ -7,6 +7,7 @@
 //! TABLE_DUMP2|MM/DD/YY HH:MM:SS|B|PEER|AS|PREFIX|AS-PATH|ORIGIN                                          -M
 //! ```
 //!
+//! Lines of bgpkit-parser have no type, and the action comes first: `A|TIME|PEER|AS|PREFIX|...`.
 //! Lines of MRT type `BGP` begin with `BGP|`. The first field ends in `_AP` where a path identifier follows the prefix.
 //! Lines of `-M` have no next hop; the peer's address is used instead.
 
@@ -19,7 +20,7 @@ use fibula::net::{HostBits, IpPrefix};
 use super::error::{LineError, LineErrorKind};
 use super::fields::{Field, Fields};
 use super::updates::{peer, time};
-use super::{Form, Line, next_hop, prefix};
+use super::{Form, Line, bgpreader, next_hop, prefix};
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
 use crate::next_hops::Label;
 
@@ -37,17 +38,28 @@ const ESTABLISHED: u32 = 6;
 fn recognises(fields: &Fields<'_>) -> bool {
     let first = fields.words().first().map_or(&b""[..], |word| word.bytes);
     let begins = |with: &[u8]| first.starts_with(with);
-    begins(b"BGP|") || first.contains(&b'|') && (begins(b"TABLE_DUMP") || begins(b"BGP4MP"))
+    begins(b"BGP|")
+        || has_no_type(first)
+        || first.contains(&b'|') && (begins(b"TABLE_DUMP") || begins(b"BGP4MP"))
+}
+
+/// Returns whether the action comes first: only then is the first field a letter alone.
+fn has_no_type(line: &[u8]) -> bool {
+    matches!(line, [b'A' | b'W', b'|', ..])
 }
 
 /// The fields of a line, one after the other.
-struct Bars<'a> {
+pub(super) struct Bars<'a> {
     rest: Option<Field<'a>>,
     end: usize,
 }
 
 impl<'a> Bars<'a> {
-    fn next(&mut self, what: &'static str) -> Result<Field<'a>, LineError> {
+    pub(super) fn of(line: &'a [u8]) -> Self {
+        Self { rest: Some(Field { bytes: line, offset: 0 }), end: line.len() }
+    }
+
+    pub(super) fn next(&mut self, what: &'static str) -> Result<Field<'a>, LineError> {
         let field = self.rest.ok_or(LineError::new(LineErrorKind::MissingField(what), self.end))?;
         let Some(bar) = memchr::memchr(b'|', field.bytes) else {
             self.rest = None;
@@ -60,12 +72,14 @@ impl<'a> Bars<'a> {
 
 fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let line = fields.line();
-    let mut bars = Bars { rest: Some(Field { bytes: line, offset: 0 }), end: line.len() };
-    let add_path = bars.next("type")?.bytes.ends_with(b"_AP");
+    let mut bars = Bars::of(line);
+    let first = bars.next("type")?;
+    let no_type = has_no_type(line);
+    let add_path = first.bytes.ends_with(b"_AP");
     let when = bars.next("time")?;
     // The date of -M; nothing here depends on it.
     let time = if when.bytes.contains(&b'/') { Time::default() } else { time(when)? };
-    let action = bars.next("action")?;
+    let action = if no_type { first } else { bars.next("action")? };
     let peer = peer(bars.next("peer")?, bars.next("peer's AS")?)?;
     let action = match action.bytes {
         b"STATE" => return state(&mut bars, time, peer),
@@ -110,10 +124,20 @@ impl<'a> BgpdumpFields<'a> {
     #[must_use]
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let line = core::str::from_utf8(line).ok()?.trim_start();
-        recognises(&Fields::split(line.as_bytes())).then_some(Self(line))
+        let fields = Fields::split(line.as_bytes());
+        (recognises(&fields) || bgpreader::recognises(&fields)).then_some(Self(line))
+    }
+
+    /// Returns whether a line is one of bgpkit-parser or bgpreader.
+    #[must_use]
+    pub fn is_of_other_tool(line: &[u8]) -> bool {
+        has_no_type(line) || bgpreader::recognises_line(line)
     }
 
     fn field(&self, number: usize) -> Option<&'a str> {
+        if has_no_type(self.0.as_bytes()) {
+            return self.0.split('|').nth(number - 1);
+        }
         // A path identifier comes after the prefix.
         let more = usize::from(self.0.split('|').next().is_some_and(|kind| kind.ends_with("_AP")));
         self.0.split('|').nth(number + more)
@@ -122,13 +146,18 @@ impl<'a> BgpdumpFields<'a> {
     /// Returns the AS path.
     #[must_use]
     pub fn as_path(&self) -> &'a str {
-        self.field(6).unwrap_or_default()
+        let number = if self.is_of_bgpreader() { bgpreader::AS_PATH } else { 6 };
+        self.field(number).unwrap_or_default()
     }
 
     /// Returns the communities; lines of `-M` have none.
     #[must_use]
     pub fn communities(&self) -> Option<&'a str> {
-        self.field(11)
+        self.field(if self.is_of_bgpreader() { bgpreader::COMMUNITIES } else { 11 })
+    }
+
+    fn is_of_bgpreader(&self) -> bool {
+        bgpreader::recognises_line(self.0.as_bytes())
     }
 }
 
@@ -152,7 +181,7 @@ fn number(field: Field<'_>) -> Result<u32, LineError> {
 
 /// Returns the length of the AS path as route selection counts it: a set in braces counts as one AS, a confederation in
 /// parentheses or brackets does not count.
-fn path_len(field: Field<'_>) -> Result<u32, LineError> {
+pub(super) fn path_len(field: Field<'_>) -> Result<u32, LineError> {
     let mut len = 0;
     let mut inside = None;
     for (at, &byte) in field.bytes.iter().enumerate() {

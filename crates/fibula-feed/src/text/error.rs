@@ -40,6 +40,11 @@ pub(crate) enum LineErrorKind {
     RangeOrder,
     OtherKind,
     LineTooLong { limit_bytes: usize },
+    EntryTooLong { limit_bytes: usize },
+    TooDeep { levels: usize },
+    EndsEarly,
+    NotARoute,
+    RangeNumber,
 }
 
 impl LineError {
@@ -63,6 +68,11 @@ impl LineError {
     #[must_use]
     pub fn column(&self) -> usize {
         self.offset + 1
+    }
+
+    /// Returns whether a quote is not closed.
+    pub(crate) fn is_unterminated_quote(&self) -> bool {
+        self.reason.0 == LineErrorKind::UnterminatedQuote
     }
 
     /// Returns whether the only fault was bits set after the prefix length, which
@@ -95,7 +105,7 @@ impl fmt::Display for Reason {
             LineErrorKind::NotANextHop => {
                 f.write_str("the next hop is not a number, an address, a list of AS numbers or a name")
             }
-            LineErrorKind::NotJson => f.write_str("not a JSON object"),
+            LineErrorKind::NotJson => f.write_str("not JSON"),
             LineErrorKind::RangeAddress(error) => {
                 write!(f, "an end of the range is not an IP address: {}", error.reason())
             }
@@ -121,6 +131,15 @@ impl fmt::Display for Reason {
             LineErrorKind::LineTooLong { limit_bytes } => {
                 write!(f, "the line is longer than {limit_bytes} bytes")
             }
+            LineErrorKind::EntryTooLong { limit_bytes } => {
+                write!(f, "the route is longer than {limit_bytes} bytes")
+            }
+            LineErrorKind::TooDeep { levels } => {
+                write!(f, "lists and objects are within each other more than {levels} times")
+            }
+            LineErrorKind::EndsEarly => f.write_str("the text ends inside a list or an object"),
+            LineErrorKind::NotARoute => f.write_str("not a line of this form"),
+            LineErrorKind::RangeNumber => f.write_str("the range has a number that is too large, or is none"),
         }
     }
 }

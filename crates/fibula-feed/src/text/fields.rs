@@ -35,6 +35,10 @@ impl<'a> Fields<'a> {
                 break;
             }
             let offset = at;
+            // A comment at the end of a line; one that is all of it has a word.
+            if fields.count > 0 && matches!(line[at], b'#' | b';') {
+                break;
+            }
             while at < line.len() && !is_blank(line[at]) {
                 at += 1;
             }
@@ -55,7 +59,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn is_comment(&self) -> bool {
-        self.words[0].bytes.starts_with(b"#")
+        matches!(self.words[0].bytes, [b'#' | b';', ..])
     }
 
     /// Returns the first [`KEPT`] words of the line.

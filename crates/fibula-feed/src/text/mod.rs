@@ -1,16 +1,18 @@
 //! Reads one line of text: a route, or what a peer said. Does no I/O.
 //!
 //! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so a file may mix them.
-//! Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with `#`, is a
-//! comment. A carriage return at the end of a line is ignored.
+//! Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with `#` or `;`, is a
+//! comment; so is what follows a word that begins with `#` or `;`. A carriage return at the end of a line is ignored.
 //!
 //! Numbers that other tools may read as octal are refused: a leading zero in an octet or in a prefix length.
 
 mod bgpdump;
 #[cfg(test)]
 mod bgpdump_tests;
+mod bgpreader;
 mod error;
 mod fields;
+mod netmask;
 mod next_hop;
 mod pfx2as;
 mod prefix;
@@ -35,7 +37,8 @@ pub use range::RangeEntry;
 /// All forms of lines. A line is in the first form that recognises it; the last recognises any.
 ///
 /// To add a form: a file that defines its `FORM`, and a line here.
-pub const FORMS: &[Form] = &[bgpdump::FORM, updates::FORM, range::FORM, pfx2as::FORM, prefix::FORM];
+pub const FORMS: &[Form] =
+    &[bgpdump::FORM, bgpreader::FORM, updates::FORM, range::FORM, pfx2as::FORM, netmask::FORM, prefix::FORM];
 
 /// A form of lines.
 #[derive(Clone, Copy)]
@@ -86,6 +89,21 @@ impl fmt::Display for Entry {
 /// Reads a label: a number, an address, AS numbers or a name.
 pub(crate) fn label(word: &[u8]) -> Result<Label, LineError> {
     next_hop::parse(fields::Field { bytes: word, offset: 0 })
+}
+
+/// Reads a prefix, an address, or an address and a netmask: `192.0.2.0/255.255.255.0`.
+pub(crate) fn place(text: &str, host_bits: HostBits) -> Result<IpPrefix, LineError> {
+    prefix::parse(fields::Field { bytes: text.as_bytes(), offset: 0 }, host_bits)
+}
+
+/// Reads an address and its netmask, or the length of its prefix.
+pub(crate) fn masked(address: &str, mask: &str, host_bits: HostBits) -> Result<IpPrefix, LineError> {
+    netmask::join(address.as_bytes(), mask.as_bytes(), 0, host_bits)
+}
+
+/// Returns whether a text is a netmask: bits of a prefix and none after them.
+pub(crate) fn is_netmask(text: &str) -> bool {
+    netmask::length(text.as_bytes()).is_some()
 }
 
 /// Reads one line, without its line feed; `None` if it is blank or a comment.

@@ -59,7 +59,7 @@ pub(super) fn parse_quoted(field: Field<'_>) -> Result<Label, LineError> {
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         match c {
-            '"' if chars.as_str().is_empty() => return Ok(Label::of_text(&label)),
+            '"' if is_comment(chars.as_str()) => return Ok(Label::of_text(&label)),
             '"' => return Err(error(LineErrorKind::AfterQuote)),
             '\\' => label.push(chars.next().ok_or(open)?),
             c if c.is_control() => return Err(error(LineErrorKind::NotText)),
@@ -67,6 +67,11 @@ pub(super) fn parse_quoted(field: Field<'_>) -> Result<Label, LineError> {
         }
     }
     Err(open)
+}
+
+/// Returns whether nothing or a comment follows.
+fn is_comment(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with([' ', '\t']) && rest.trim_start().starts_with(['#', ';'])
 }
 
 /// Reads one AS number or several.

@@ -4,7 +4,7 @@ use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
 use super::fields::{Field, Fields};
-use super::{Entry, Form, Label, Line, next_hop};
+use super::{Entry, Form, Label, Line, netmask, next_hop};
 
 pub(super) const FORM: Form = Form {
     name: "prefix-next-hop",
@@ -18,16 +18,16 @@ pub(super) const FORM: Form = Form {
 fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let first = fields.words().first().ok_or_else(|| no_next_hop(fields))?;
     let prefix = parse(*first, host_bits)?;
-    Ok(Line::Route(Entry { prefix, next_hop: next_hop_of(fields)? }))
+    Ok(Line::Route(Entry { prefix, next_hop: next_hop_after(fields, 1)? }))
 }
 
-/// Reads the next hop of a line, after its first word.
-pub(super) fn next_hop_of(fields: &Fields<'_>) -> Result<Label, LineError> {
-    let (next_hop, count) = match fields.words().get(1..).unwrap_or_default() {
+/// Reads the next hop of a line, after this many words.
+pub(super) fn next_hop_after(fields: &Fields<'_>, words: usize) -> Result<Label, LineError> {
+    let (next_hop, count) = match fields.words().get(words..).unwrap_or_default() {
         [] => return Err(no_next_hop(fields)),
         [Field { bytes: b"via", .. }] => return Err(no_next_hop(fields)),
-        [Field { bytes: b"via", .. }, next_hop, ..] => (next_hop, 3),
-        [next_hop, ..] => (next_hop, 2),
+        [Field { bytes: b"via", .. }, next_hop, ..] => (next_hop, words + 2),
+        [next_hop, ..] => (next_hop, words + 1),
     };
     if next_hop.bytes.starts_with(b"\"") {
         // Blanks belong to a label in quotes.
@@ -40,12 +40,27 @@ pub(super) fn next_hop_of(fields: &Fields<'_>) -> Result<Label, LineError> {
 }
 
 pub(super) fn parse(field: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {
-    let prefix = IpPrefix::parse(field.bytes, host_bits).map_err(|error| {
-        let offset = field.offset + error.offset().unwrap_or(0);
-        LineError::new(LineErrorKind::Prefix(error), offset)
+    let prefix = parse_with_length(field.bytes, field.offset, host_bits);
+    if prefix.is_err()
+        && let Some(slash) = memchr::memchr(b'/', field.bytes)
+        && let (address, [_, mask @ ..]) = field.bytes.split_at(slash)
+        && netmask::length(mask).is_some()
+    {
+        return netmask::join(address, mask, field.offset, host_bits);
+    }
+    prefix
+}
+
+pub(super) fn parse_with_length(
+    text: &[u8],
+    offset: usize,
+    host_bits: HostBits,
+) -> Result<IpPrefix, LineError> {
+    let prefix = IpPrefix::parse(text, host_bits).map_err(|error| {
+        LineError::new(LineErrorKind::Prefix(error), offset + error.offset().unwrap_or(0))
     })?;
-    if let Some(slash) = memchr::memchr(b'/', field.bytes) {
-        refuse_leading_zero(&field.bytes[slash + 1..], field.offset + slash + 1)?;
+    if let Some(slash) = memchr::memchr(b'/', text) {
+        refuse_leading_zero(&text[slash + 1..], offset + slash + 1)?;
     }
     Ok(prefix)
 }

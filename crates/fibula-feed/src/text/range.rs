@@ -50,24 +50,34 @@ impl fmt::Display for RangeEntry {
 }
 
 fn recognises(fields: &Fields<'_>) -> bool {
-    let [first, ..] = fields.words() else { return false };
-    first.bytes.contains(&b'-') && !first.bytes.contains(&b'/')
+    let [first, rest @ ..] = fields.words() else { return false };
+    first.bytes.contains(&b'-') && !first.bytes.contains(&b'/') || is_spaced(rest)
+}
+
+/// Returns whether blanks stand around the hyphen, as in what whois prints.
+fn is_spaced(after_first: &[Field<'_>]) -> bool {
+    after_first.first().is_some_and(|word| word.bytes == b"-") && after_first.len() > 1
 }
 
 fn decode(fields: &Fields<'_>, _: HostBits) -> Result<Line, LineError> {
-    let [range, ..] = fields.words() else { return Err(fields.ends(LineErrorKind::NoNextHop)) };
-    let at = memchr::memchr(b'-', range.bytes).unwrap_or(range.bytes.len());
-    let (first, rest) = range.bytes.split_at(at);
-    let first = address(Field { bytes: first, offset: range.offset })?;
-    let last_offset = range.offset + at + 1;
-    let last = address(Field { bytes: rest.get(1..).unwrap_or_default(), offset: last_offset })?;
+    let [range, rest @ ..] = fields.words() else { return Err(fields.ends(LineErrorKind::NoNextHop)) };
+    let (first, last, count) = if is_spaced(rest) {
+        (*range, rest[1], 3)
+    } else {
+        let at = memchr::memchr(b'-', range.bytes).unwrap_or(range.bytes.len());
+        let (first, last) = range.bytes.split_at(at);
+        let last = Field { bytes: last.get(1..).unwrap_or_default(), offset: range.offset + at + 1 };
+        (Field { bytes: first, offset: range.offset }, last, 1)
+    };
+    let last_offset = last.offset;
+    let (first, last) = (address(first)?, address(last)?);
     if first.is_ipv4() != last.is_ipv4() {
         return Err(LineError::new(LineErrorKind::RangeFamilies, last_offset));
     }
     if last < first {
         return Err(LineError::new(LineErrorKind::RangeOrder, last_offset));
     }
-    let next_hop = prefix::next_hop_of(fields)?;
+    let next_hop = prefix::next_hop_after(fields, count)?;
     Ok(Line::Range(RangeEntry { first, last, next_hop }))
 }
 

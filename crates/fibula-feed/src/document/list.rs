@@ -1,0 +1,48 @@
+//! Lists of prefixes, addresses and ranges without values: one a line, with a comment after it or none.
+
+use fibula::net::HostBits;
+
+use super::head::Head;
+use super::record::{Named, Place, Record};
+use super::{Document, Settings, Stop, Take};
+
+pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+    let is_entry = |line: &str| {
+        entry(line)
+            .is_some_and(|place| Record::plain(place, &Named::default()).addresses(HostBits::Mask).is_ok())
+    };
+    head.count(is_entry)
+}
+
+pub(super) fn read() -> Box<dyn Document> {
+    Box::new(List)
+}
+
+struct List;
+
+/// Returns what a line says, if that is a prefix or a range and nothing else.
+fn entry(line: &str) -> Option<Place<'_>> {
+    let text = line.find(['#', ';']).map_or(line, |at| &line[..at]).trim();
+    let mut words = text.split_ascii_whitespace();
+    Some(match [words.next(), words.next(), words.next(), words.next()] {
+        [Some(prefix), None, ..] => match prefix.split_once('-') {
+            Some((first, last)) => Place::Range(first, last),
+            None => Place::Prefix(prefix),
+        },
+        [Some(address), Some(mask), None, None] if crate::text::is_netmask(mask) => {
+            Place::Masked(address, mask)
+        }
+        [Some(first), Some("-"), Some(last), None] => Place::Range(first, last),
+        [None, ..] => return None,
+        _ => Place::Prefix(text),
+    })
+}
+
+impl Document for List {
+    fn line(&mut self, line: &str, number: u64, take: &mut dyn Take) -> Result<(), Stop> {
+        match entry(line) {
+            Some(place) => take.record(&Record::plain(place, &Named::default()), number, line),
+            None => Ok(()),
+        }
+    }
+}
