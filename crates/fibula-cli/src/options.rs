@@ -227,6 +227,10 @@ pub(crate) struct ReadingArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = FEED)]
     value_columns: Vec<String>,
 
+    /// Read compressed tables that give more than 2,000 bytes for one of their own
+    #[arg(long, help_heading = FEED)]
+    any_ratio: bool,
+
     /// The VRF of a router, or its table, whose routes are used [default: the default one]
     #[arg(long, value_name = "NAME", help_heading = FEED)]
     pub(crate) vrf: Option<String>,
@@ -248,6 +252,7 @@ impl ReadingArgs {
         options.columns.last.clone_from(&self.end_column);
         options.columns.values.clone_from(&self.value_columns);
         options.vrf = self.vrf.as_deref().map(Into::into);
+        options.any_ratio = self.any_ratio;
         options
     }
 }

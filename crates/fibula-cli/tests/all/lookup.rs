@@ -160,6 +160,10 @@ fn a_missing_table_is_named() {
     assert!(run.err.starts_with("error: no/such/table: cannot be opened: "), "{}", run.err);
 }
 
+fn good_lines(count: usize) -> String {
+    (0..count).map(|at| format!("10.{}.{}.0/24 {at}\n", at >> 8, at & 255)).collect()
+}
+
 #[test]
 fn bad_lines_of_the_table_are_reported_and_left_out() {
     let folder = Folder::new();
@@ -172,7 +176,20 @@ fn bad_lines_of_the_table_are_reported_and_left_out() {
     let lines: Vec<&str> = first.err.lines().collect();
     assert_eq!(lines.len(), 4, "{}", first.err);
     assert!(lines[0].starts_with(&format!("warning: {table}:2:11: ")), "{}", lines[0]);
-    assert_eq!(lines[3], format!("warning: {table}: 3 bad lines were skipped"));
+    assert_eq!(lines[3], format!("warning: {table}: 3 bad lines were left out (of 6)"));
+
+    // With --quiet too, on one line.
+    let quiet = run(&[&args[..], &["--quiet"]].concat());
+    assert_eq!(quiet.err.lines().count(), 1, "{}", quiet.err);
+    assert!(quiet.err.contains("3 bad lines were left out (of 6); the first: line 2: "), "{}", quiet.err);
+    // More than ten bad lines, and more than one of a hundred: the answers are there, and the exit code says so.
+    let many = [good_lines(1_000), "x 1\n".repeat(11)].concat();
+    let many = folder.write("many.txt", many);
+    let many = run(&["lookup", "--table", many.to_str().unwrap(), "10.0.7.1", "-q"]);
+    assert_eq!((many.code, many.out.as_str()), (3, "10.0.7.1 10.0.7.0/24 via 7\n"), "{}", many.err);
+    let few = [good_lines(1_200), "x 1\n".repeat(11)].concat();
+    let few = folder.write("few.txt", few);
+    assert_eq!(run(&["lookup", "--table", few.to_str().unwrap(), "10.0.7.1", "-q"]).code, 0);
 
     let masked = run(&[&args[..], &["--mask"]].concat());
     assert_eq!(masked.out, "192.0.2.1 192.0.2.0/24 via 1\n10.9.9.9 10.0.0.0/8 via 3\n");

@@ -81,7 +81,20 @@ impl fmt::Display for Compression {
 pub struct Decompressor<R> {
     decoder: Decoder<R>,
     compression: Compression,
+    /// Bytes returned so far.
+    bytes_made: u64,
+    /// Whether the stream may become as long as it likes.
+    any_ratio: bool,
+    /// Whether it became too long.
+    is_bomb: bool,
 }
+
+/// Bytes that a compressed stream may give at most for one of its own, after the first ones. The best of honest data, zeros apart,
+/// give a tenth of it.
+const MOST_RATIO: u64 = 2_000;
+
+/// Bytes that a compressed stream gives before its ratio is looked at.
+const FREE_BYTES: u64 = 64 << 20;
 
 enum Decoder<R> {
     Plain(Source<R>),
@@ -137,7 +150,13 @@ impl<R: Read> Decompressor<R> {
             Compression::Xz => Decoder::Xz(Box::new(Coded::new(source, ledger))),
             Compression::Zstd => Decoder::Zstd(Box::new(ZstdDecoder::new(source, ledger))),
         };
-        Ok(Self { decoder, compression })
+        Ok(Self { decoder, compression, bytes_made: 0, any_ratio: false, is_bomb: false })
+    }
+
+    /// Takes the bound off: a stream may give more than 2,000 bytes for one of its own after its first 64 MiB.
+    #[must_use]
+    pub fn with_any_ratio(self, any_ratio: bool) -> Self {
+        Self { any_ratio, ..self }
     }
 }
 
@@ -172,7 +191,7 @@ impl<R> Decompressor<R> {
         };
         if self.source().has_failed() {
             Fault::Input
-        } else if refused {
+        } else if refused || self.is_bomb {
             Fault::TooLarge
         } else if self.source().has_ended() {
             // A decoder that finds a fault in what it has does not ask for more.
@@ -222,6 +241,21 @@ impl<R: Read> Read for Decompressor<R> {
             Decoder::Zstd(decoder) => decoder.read(buf),
         };
         // Decoders wrap or replace the input's error; callers need the original.
-        result.map_err(|error| self.source_mut().take_failure().unwrap_or(error))
+        let count = result.map_err(|error| self.source_mut().take_failure().unwrap_or(error))?;
+        self.bytes_made += count as u64;
+        let is_much = |own: u64| self.bytes_made > FREE_BYTES && self.bytes_made / MOST_RATIO > own;
+        if self.compression != Compression::Plain && !self.any_ratio && is_much(self.position()) {
+            self.is_bomb = true;
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!(
+                    "the {} stream gives more than {MOST_RATIO} bytes for one of its own (after {} MiB); if it is meant to, \
+                     use --any-ratio",
+                    self.compression,
+                    self.bytes_made >> 20,
+                ),
+            ));
+        }
+        Ok(count)
     }
 }

@@ -11,6 +11,8 @@ use super::{Document, Settings, bird, csv, ip_route, json, list, netstat, show_b
 pub struct TableForm {
     /// Its name, as `--table-format` takes it.
     pub name: &'static str,
+    /// What the message that refuses a file calls it; empty for a form that few have.
+    pub short: &'static str,
     /// What it is, in words.
     pub what: &'static str,
     /// Who writes it.
@@ -114,6 +116,7 @@ impl TableForm {
     pub const ALL: &[Self] = &[
         Self {
             name: "mrt",
+            short: "MRT",
             what: "MRT: `TABLE_DUMP_V2` (also with ADD-PATH), `TABLE_DUMP`, `BGP4MP`, `BGP4MP_ET`, `BGP`",
             written_by: "RIPE RIS, RouteViews, BIRD, FRR, OpenBGPD, GoBGP",
             recognised: "the header of its first records",
@@ -124,6 +127,7 @@ impl TableForm {
         },
         Self {
             name: "maxmind",
+            short: "MaxMind DB",
             what: "MaxMind DB (`.mmdb`)",
             written_by: "GeoLite, DB-IP, IPinfo",
             recognised: "the mark of its metadata at the end of the file",
@@ -134,6 +138,7 @@ impl TableForm {
         },
         Self {
             name: "compiled",
+            short: "",
             what: "tables that [`fibula compile`](files.md) wrote",
             written_by: "fibula",
             recognised: "its first 8 bytes",
@@ -147,6 +152,7 @@ impl TableForm {
         },
         Self {
             name: "json",
+            short: "JSON",
             what: "JSON: a list of objects, an object on each line or several after each other, prefixes in lists, or prefixes as names",
             written_by: "`ip -j route`, `vtysh -c 'show ip route json'`, `show bgp json`, `gobgp global rib -j`, AWS, Azure, Google and Oracle Cloud, routinator, rpki-client, fibula",
             recognised: "`{` or `[` before a name or a value",
@@ -163,6 +169,7 @@ impl TableForm {
         },
         Self {
             name: "bird",
+            short: "the output of 'birdc'",
             what: "`birdc show route`, also `all`",
             written_by: "BIRD 1, 2 and 3",
             recognised: "a prefix before `[protocol ...] (preference)`",
@@ -176,6 +183,7 @@ impl TableForm {
         },
         Self {
             name: "vtysh",
+            short: "of 'vtysh'",
             what: "`show ip route` of vtysh",
             written_by: "FRRouting, Quagga, VyOS",
             recognised: "a letter and marks before a prefix and `[distance/metric]`",
@@ -189,6 +197,7 @@ impl TableForm {
         },
         Self {
             name: "show-bgp",
+            short: "",
             what: "`show bgp`, `show ip bgp`",
             written_by: "FRRouting, Quagga, Cisco, RouteViews (oix-full-snapshot)",
             recognised: "the header `Network`, `Next Hop`, `Path`",
@@ -199,6 +208,7 @@ impl TableForm {
         },
         Self {
             name: "netstat",
+            short: "",
             what: "`netstat -rn`, `route -n`",
             written_by: "Linux",
             recognised: "the header `Destination`, `Gateway`, `Iface`",
@@ -209,6 +219,7 @@ impl TableForm {
         },
         Self {
             name: "ip-route",
+            short: "of 'ip route'",
             what: "`ip route`, `ip -6 route`",
             written_by: "Linux",
             recognised: "a prefix before words such as `dev` and `proto`",
@@ -222,6 +233,7 @@ impl TableForm {
         },
         Self {
             name: "lines",
+            short: "lines of 'PREFIX NEXT-HOP'",
             what: "lines of `PREFIX NEXT-HOP`, `FIRST-LAST NEXT-HOP`, `ADDRESS NETMASK NEXT-HOP`, `ADDRESS LENGTH ORIGIN`, `bgpdump -m` and `-M`, `bgpreader`, and updates as `TIME a|w PREFIX NEXT-HOP PEER PEER-AS NEXT-AS`",
             written_by: "bgpdump, bgpkit-parser, bgpreader, looking glasses, CAIDA's pfx2as, pyasn, registries, scripts",
             recognised: "most lines are in one of these forms",
@@ -235,6 +247,7 @@ impl TableForm {
         },
         Self {
             name: "list",
+            short: "",
             what: "prefixes, addresses or ranges alone, with comments",
             written_by: "Spamhaus DROP, FireHOL, block lists",
             recognised: "most lines are a prefix or a range and nothing else",
@@ -245,6 +258,7 @@ impl TableForm {
         },
         Self {
             name: "csv",
+            short: "CSV",
             what: "columns separated by commas, semicolons, tabs or bars, with a header that names the prefix or the ends of a range, or without one: prefixes, ranges of addresses or of integers, address and netmask",
             written_by: "GeoLite, DB-IP, IP2Location, iptoasn, IPinfo, routinator, rpki-client, RIPE (ROAs, riswhois), registries (delegated statistics), fibula",
             recognised: "a header with a known name, or a column that holds prefixes or ranges",
@@ -263,6 +277,21 @@ impl TableForm {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|form| form.name == name)
+    }
+
+    /// Returns the table of all forms, as the guide has it.
+    #[must_use]
+    pub fn guide() -> String {
+        let mut table = String::from(
+            "| form | what it is | written by | recognised by | of several routes of a prefix |\n|---|---|---|---|---|\n",
+        );
+        for form in Self::ALL {
+            let Self { name, what, written_by, recognised, choice, .. } = form;
+            let cells = [&format!("`{name}`"), *what, written_by, recognised, &choice.to_string()];
+            let cells = cells.map(|cell| cell.replace("a|w", "a\\|w"));
+            table += &format!("| {} |\n", cells.join(" | "));
+        }
+        table
     }
 
     /// Returns whether the form can be named for a file: one that is told by its bytes needs no name.
@@ -363,6 +392,7 @@ pub(crate) fn settle(head: &Head<'_>, settings: &Settings<'_>, lines: fn(&str) -
 }
 
 /// Returns the best known forms, as the message that refuses a file names them.
-pub(crate) fn families() -> &'static str {
-    "MRT, MaxMind DB, JSON, CSV, the output of 'ip route', vtysh and birdc, and lines of 'PREFIX NEXT-HOP'"
+pub(crate) fn families() -> String {
+    let names: Vec<&str> = TableForm::ALL.iter().map(|form| form.short).filter(|name| !name.is_empty()).collect();
+    names.join(", ")
 }

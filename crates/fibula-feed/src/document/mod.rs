@@ -1,7 +1,7 @@
 //! Texts in which a line alone is not a route: tables with columns, JSON, and what routers and Linux print.
 //!
 //! A document takes lines, or JSON a stream, and gives records: where a route applies, and named fields. Which of the fields
-//! becomes the label of a route, [`Value`](crate::Value) says. Does no I/O but for the stream of JSON.
+//! becomes the label of a route, [`Value`] says. Does no I/O but for the stream of JSON.
 
 mod bird;
 mod csv;
@@ -20,6 +20,7 @@ mod tests;
 mod vtysh;
 
 use crate::text::LineError;
+use crate::value::Value;
 
 pub use forms::{Choice, Hostile, TableForm};
 pub(crate) use forms::{Reader, Settled, families, settle};
@@ -73,6 +74,8 @@ impl Columns {
 /// What the reader of a document is told.
 pub(crate) struct Settings<'a> {
     pub(crate) columns: &'a Columns,
+    /// The values that will be requested of each route.
+    pub(crate) values: &'a [Value],
 }
 
 /// Reading stops: why, the taker knows.

@@ -87,22 +87,17 @@ impl<'a> Record<'a> {
                     (Some(text), _) => value::origins(text),
                     (None, Some(path)) => value::origin(&path),
                     // The number that a table leads to may be an AS.
-                    (None, None) => value::plain(&self.next_hop(&[]), value),
+                    (None, None) => value::plain(&self.next_hop(), value),
                 }
             }
-            Value::NextHop => self.next_hop(&[]),
+            Value::NextHop => self.next_hop(),
             _ => text.map_or(Label::Absent, |text| Label::of_text(&text)),
         }
     }
 
-    /// Returns the next hop. In a table that names none that is the value that was requested, or the first one.
-    fn next_hop(&self, values: &[Value]) -> Label {
-        let mut requested = values.iter().filter(|&value| *value != Value::NextHop);
-        let text = self
-            .fields
-            .text(&Value::NextHop)
-            .or_else(|| requested.find_map(|value| self.fields.text(value)))
-            .or_else(|| self.fields.first());
+    /// Returns the next hop; in a table that names none, the first field that does not say where the route applies.
+    fn next_hop(&self) -> Label {
+        let text = self.fields.text(&Value::NextHop).or_else(|| self.fields.first());
         text.map_or(Label::Absent, |text| Label::of_text(&text))
     }
 
@@ -110,13 +105,12 @@ impl<'a> Record<'a> {
     fn named_origin(&self) -> Label {
         let text = self.fields.text(&Value::OriginAs).filter(|text| !text.trim().is_empty());
         let origin = text.map_or(Label::Absent, |text| value::origins(&text));
-        if origin == value::plain(&self.next_hop(&[]), &Value::OriginAs) { Label::Absent } else { origin }
+        if origin == value::plain(&self.next_hop(), &Value::OriginAs) { Label::Absent } else { origin }
     }
 
     /// Returns the label for these values.
     pub(crate) fn label(&self, values: &[Value], implied_origin: bool) -> Label {
         value::label(values, |value| match value {
-            Value::NextHop => self.next_hop(values),
             Value::OriginAs if implied_origin => self.named_origin(),
             value => self.value(value),
         })

@@ -48,6 +48,14 @@ fn every_form_reads_its_example_and_has_hostile_inputs() {
 }
 
 #[test]
+fn the_guide_has_the_list() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/routes.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let remedy = "run 'cargo run -p fibula-feed --example forms'";
+    assert!(page.contains(&format!("-->\n{}<!-- End", TableForm::guide())), "{remedy}");
+}
+
+#[test]
 fn csv_has_named_columns() {
     let own = "prefix,next_hop,origin_as,as_path\n10.0.0.0/8,192.0.2.1,64500,\"64501 64500\"\n::/0,eth0,,\n";
     assert_eq!(read(own, ""), ["10.0.0.0/8 192.0.2.1", "::/0 eth0"]);

@@ -9,14 +9,17 @@ use fibula::file::{self, Part, TableFile};
 use fibula::memory::Limits;
 use fibula::net::{Key, Route};
 
-use super::error::{LoadError, LoadErrorKind};
+use super::error::{LoadError, LoadErrorKind, Place};
 use super::maxmind;
 use super::source::Feed;
 use crate::document::TableForm;
+use crate::ledger::{Held, Ledger};
 use crate::next_hops::quoted;
 
 /// Returns the feed as it is, or as the text of its routes if it is a compiled table or the file of a MaxMind database.
-pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>, LoadError> {
+pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits, ledger: &Ledger) -> Result<Feed<'a>, LoadError> {
+    // What other feeds hold is not there for this one.
+    let limits = Limits { memory_bytes: ledger.free_bytes(), ..limits };
     match feed {
         Feed::File(path) => {
             let name: Arc<str> = path.to_string_lossy().into();
@@ -25,10 +28,10 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>,
             if !is_file {
                 return Ok(Feed::File(path));
             }
-            if let Some(text) = text_of(&name, &path, limits) {
+            if let Some(text) = text_of(&name, &path, limits, ledger) {
                 return Ok(Feed::Reader { name, input: Box::new(text?), form: TableForm::named("lines") });
             }
-            match maxmind::text_of(&name, &path, limits) {
+            match maxmind::text_of(&name, &path, ledger) {
                 Some(text) => {
                     Ok(Feed::Reader { name, input: Box::new(text?), form: TableForm::named("json") })
                 }
@@ -42,9 +45,15 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>,
             let looked = (&mut input).take(file::MAGIC_BYTES as u64).read_to_end(&mut head);
             if looked.is_ok() && file::is_table_file(&head) {
                 let read = |error| LoadError::new(&name, LoadErrorKind::Read { bytes: 0, error });
-                input.read_to_end(&mut head).map_err(read)?;
+                let mut held = Held::new(ledger);
+                // The bytes and the table that is made of them are there at the same time.
+                let most = limits.memory_bytes.map_or(u64::MAX, |free| free as u64 / 2);
+                (&mut input).take(most).read_to_end(&mut head).map_err(read)?;
+                held.add(head.len().saturating_mul(2)).map_err(|error| {
+                    LoadError::new(&name, LoadErrorKind::Memory { place: Place::End, error })
+                })?;
                 let table = TableFile::copy_of(Cursor::new(head), limits);
-                let text = text(&name, table)?;
+                let text = text(&name, table, held)?;
                 return Ok(Feed::Reader { name, input: Box::new(text), form: TableForm::named("lines") });
             }
             Ok(Feed::Reader {
@@ -57,19 +66,29 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>,
 }
 
 /// Returns the text of a file, if that is a compiled table.
-fn text_of(name: &Arc<str>, path: &Path, limits: Limits) -> Option<Result<Text, LoadError>> {
+fn text_of(name: &Arc<str>, path: &Path, limits: Limits, ledger: &Ledger) -> Option<Result<Text, LoadError>> {
     let mut head = Vec::new();
-    File::open(path).ok()?.take(file::MAGIC_BYTES as u64).read_to_end(&mut head).ok()?;
-    file::is_table_file(&head).then(|| text(name, TableFile::open_within(path, limits)))
+    let input = File::open(path).ok()?;
+    let bytes = input.metadata().map_or(0, |metadata| metadata.len());
+    input.take(file::MAGIC_BYTES as u64).read_to_end(&mut head).ok()?;
+    file::is_table_file(&head).then(|| {
+        let table = TableFile::open_within(path, limits);
+        let mut held = Held::new(ledger);
+        if table.is_ok() {
+            held.add(usize::try_from(bytes).unwrap_or(usize::MAX))
+                .map_err(|error| LoadError::new(name, LoadErrorKind::Memory { place: Place::End, error }))?;
+        }
+        text(name, table, held)
+    })
 }
 
-fn text(name: &Arc<str>, table: Result<TableFile, file::FileError>) -> Result<Text, LoadError> {
+fn text(name: &Arc<str>, table: Result<TableFile, file::FileError>, held: Held) -> Result<Text, LoadError> {
     let failed = |kind| LoadError::new(name, kind);
     let table = table.map_err(|error| failed(LoadErrorKind::Compiled(error)))?;
     let has_routes = |routes: bool, fib: bool| routes || !fib;
     let v4 = has_routes(table.v4.routes.is_some(), table.v4.fib.is_some());
     if v4 && has_routes(table.v6.routes.is_some(), table.v6.fib.is_some()) {
-        Ok(Text { table, next: [0; 2], lines: Cursor::default() })
+        Ok(Text { table, _held: held, next: [0; 2], lines: Cursor::default() })
     } else {
         Err(failed(LoadErrorKind::WithoutRoutes))
     }
@@ -87,6 +106,7 @@ impl Read for Failing {
 /// The routes of a compiled table as text, some lines at a time.
 struct Text {
     table: TableFile,
+    _held: Held,
     /// The number of the next route of each family.
     next: [usize; 2],
     lines: Cursor<Vec<u8>>,

@@ -316,8 +316,8 @@ fn a_text_most_of_whose_lines_are_no_routes_is_refused() {
     assert_eq!(
         error.to_string(),
         "x: not a routing table: 4 of its first 5 lines are not routes; line 1, column 1: not an IP address: \
-         unexpected '<': '<!DOCTYPE html>'; read are MRT, MaxMind DB, JSON, CSV, the output of 'ip route', vtysh and birdc, \
-         and lines of 'PREFIX NEXT-HOP', and more: docs/guide/routes.md"
+         unexpected '<': '<!DOCTYPE html>'; read are MRT, MaxMind DB, JSON, the output of 'birdc', of 'vtysh', \
+         of 'ip route', lines of 'PREFIX NEXT-HOP', CSV, and more: docs/guide/routes.md"
     );
     assert!(error.is_bad_input());
     assert_eq!(error.bad_line().unwrap().line(), 1);

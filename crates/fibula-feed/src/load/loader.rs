@@ -77,7 +77,7 @@ impl<'a> Loader<'a> {
         let mut progress = tell(&mut self.progress);
         let survey = |feed| {
             let mut session = Session::new(&self.options, None);
-            match compiled::recognised(feed, self.options.limits)? {
+            match compiled::recognised(feed, self.options.limits, &session.ledger)? {
                 Feed::File(path) => {
                     let (name, mut file) = open_file(&path)?;
                     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
@@ -188,7 +188,7 @@ impl<'a> Session<'a> {
         let feeds = feeds(source)?;
         let count = feeds.len();
         for (index, feed) in feeds.into_iter().enumerate() {
-            let feed = compiled::recognised(feed, self.options.limits)?;
+            let feed = compiled::recognised(feed, self.options.limits, &self.ledger)?;
             self.routes.set_replay(matches!(feed, Feed::Replay(_)));
             self.form = None;
             let (name, input) = match feed {

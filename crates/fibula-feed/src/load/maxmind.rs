@@ -6,59 +6,69 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
-use fibula::memory::{Limits, OutOfMemory};
+use fibula::memory::OutOfMemory;
 use fibula::net::{IpPrefix, Key, Prefix, prefixes_of};
 use maxminddb::{MaxMindDbError, Reader, WithinOptions};
-use serde_json::{Map, Value};
 
 use super::error::{LoadError, LoadErrorKind, Place};
+use super::record_text::Record;
 use crate::compression::ends_as_mmdb;
+use crate::ledger::{Held, Ledger};
 
 /// The end of a file, in which the mark of a database is looked for (MaxMind DB file format, "Database Metadata").
 const END_BYTES: u64 = 128 << 10;
 
-/// Networks that are written at a time.
+/// Networks that are written at a time, and the bytes after which no more are.
 const AT_ONCE: usize = 1 << 10;
+const AT_ONCE_BYTES: usize = 256 << 10;
+
+/// Most bytes of text that a file gives for one of its own: records may belong to many networks. Databases of cities give 80.
+const MOST_TEXT: u64 = 1_000;
 
 /// Returns the text of a file, if that is a database.
-pub(super) fn text_of(name: &Arc<str>, path: &Path, limits: Limits) -> Option<Result<Text, LoadError>> {
+pub(super) fn text_of(name: &Arc<str>, path: &Path, ledger: &Ledger) -> Option<Result<Text, LoadError>> {
     let mut file = File::open(path).ok()?;
     let len = file.metadata().ok()?.len();
     let mut end = Vec::new();
     file.seek(SeekFrom::Start(len.saturating_sub(END_BYTES))).ok()?;
     (&mut file).take(END_BYTES).read_to_end(&mut end).ok()?;
-    ends_as_mmdb(&end).then(|| Text::new(name, read(name, file, len, limits)?))
+    ends_as_mmdb(&end).then(|| {
+        let (bytes, held) = read(name, file, len, ledger)?;
+        Text::new(name, bytes, held)
+    })
 }
 
-fn read(name: &Arc<str>, mut file: File, len: u64, limits: Limits) -> Result<Vec<u8>, LoadError> {
+/// Reads the file, and charges the ledger for it.
+fn read(name: &Arc<str>, mut file: File, len: u64, ledger: &Ledger) -> Result<(Vec<u8>, Held), LoadError> {
     let failed = |error| LoadError::new(name, LoadErrorKind::Read { bytes: 0, error });
+    let out_of_memory =
+        |error: OutOfMemory| LoadError::new(name, LoadErrorKind::Memory { place: Place::End, error });
     let wanted_bytes = usize::try_from(len).unwrap_or(usize::MAX);
-    let limit_bytes = limits.memory_bytes;
-    let out_of_memory = |limit_bytes| {
-        let error = OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes };
-        LoadError::new(name, LoadErrorKind::Memory { place: Place::End, error })
-    };
-    if limit_bytes.is_some_and(|limit| wanted_bytes > limit) {
-        return Err(out_of_memory(limit_bytes));
-    }
+    let mut held = Held::new(ledger);
+    held.add(wanted_bytes).map_err(out_of_memory)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(wanted_bytes).map_err(|_| out_of_memory(None))?;
+    let no_memory = |_| out_of_memory(OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None });
+    bytes.try_reserve_exact(wanted_bytes).map_err(no_memory)?;
     file.rewind().map_err(failed)?;
     file.take(len).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    Ok((bytes, held))
 }
 
 /// The networks of a database as text, some lines at a time.
 pub(super) struct Text {
     database: Reader<Vec<u8>>,
+    _held: Held,
+    /// Bytes that may still be written.
+    left_bytes: u64,
     /// The addresses that are not written yet, those that come first at the end.
     rest: Vec<IpPrefix>,
     lines: Cursor<Vec<u8>>,
 }
 
 impl Text {
-    fn new(name: &Arc<str>, bytes: Vec<u8>) -> Result<Self, LoadError> {
+    fn new(name: &Arc<str>, bytes: Vec<u8>, held: Held) -> Result<Self, LoadError> {
         let failed = |error| LoadError::new(name, LoadErrorKind::MaxMind(Box::new(error)));
+        let left_bytes = (bytes.len() as u64).saturating_mul(MOST_TEXT);
         let database = Reader::from_source(bytes).map_err(failed)?;
         let mut rest = Vec::new();
         if database.metadata().ip_version == 6 {
@@ -66,7 +76,7 @@ impl Text {
             push(&mut rest, prefixes_of::<u128, _>(1 << Ipv4Addr::BITS..=u128::MAX));
         }
         rest.push(Prefix::<u32>::ALL.into());
-        Ok(Self { database, rest, lines: Cursor::default() })
+        Ok(Self { database, _held: held, left_bytes, rest, lines: Cursor::default() })
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -85,6 +95,11 @@ impl Text {
                 _ => {}
             }
         }
+        self.left_bytes = self.left_bytes.checked_sub(lines.len() as u64).ok_or_else(|| {
+            let message =
+                format!("its records, repeated for all networks, are more than {MOST_TEXT} times its length");
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        })?;
         self.lines = Cursor::new(lines);
         Ok(())
     }
@@ -98,21 +113,19 @@ impl Text {
             let found = found.map_err(bad)?;
             let network = found.network().map_err(bad)?;
             let prefix = IpPrefix::try_from((network.ip(), network.prefix())).map_err(io::Error::other)?;
-            let record: Option<Value> = found.decode().map_err(bad)?;
-            let mut line = Map::new();
-            line.insert("prefix".to_owned(), prefix.to_string().into());
-            match record.unwrap_or_default() {
-                Value::Object(fields) => {
-                    line.extend(fields.into_iter().filter(|(name, _)| name != "prefix"));
-                }
-                value => {
-                    line.insert("value".to_owned(), value);
+            write!(lines, "{{\"prefix\":\"{prefix}\"")?;
+            let before = lines.len();
+            match found.decode::<Record>() {
+                Ok(record) => lines.extend_from_slice(&record.unwrap_or_default().0),
+                // One record that is too long, or that is none, is one bad entry.
+                Err(_) => {
+                    lines.truncate(before);
+                    lines.extend_from_slice(b",the record is damaged, or longer than 64 KiB");
                 }
             }
-            serde_json::to_writer(&mut *lines, &line)?;
-            lines.write_all(b"\n")?;
+            lines.write_all(b"}\n")?;
             left -= 1;
-            if left == 0 {
+            if left == 0 || lines.len() >= AT_ONCE_BYTES {
                 return Ok(Some(prefix));
             }
         }

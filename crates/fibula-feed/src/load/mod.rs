@@ -25,6 +25,7 @@ mod peek;
 mod peers_tests;
 #[cfg(test)]
 mod real_tests;
+mod record_text;
 mod replay;
 mod report;
 mod routes;
@@ -94,6 +95,8 @@ pub struct LoadOptions {
     pub columns: Columns,
     /// The VRF, or the table of a router with several, whose routes are taken; the default one if none is named.
     pub vrf: Option<Box<str>>,
+    /// Let a compressed stream give more than 2,000 bytes for one of its own after its first 64 MiB.
+    pub any_ratio: bool,
     /// Which table counts where several have a prefix.
     pub order: TableOrder,
     /// How many threads may work on MRT files; 0 and 1 start none. The table is the same.

@@ -88,7 +88,8 @@ impl Pass<'_, '_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), LoadError> {
         let input = Decompressor::charged(input, &self.ledger)
-            .map_err(|error| self.error(LoadErrorKind::Read { bytes: 0, error }))?;
+            .map_err(|error| self.error(LoadErrorKind::Read { bytes: 0, error }))?
+            .with_any_ratio(self.options.any_ratio);
         let compression = input.compression();
         self.report.compression = compression;
         let input = Peeked::new(input);
@@ -171,7 +172,7 @@ impl Pass<'_, '_> {
         let options = self.options;
         let text = Head::text(input.head()).into_owned();
         let head = Head::of(&text, input.goes_on());
-        let settings = Settings { columns: &options.columns };
+        let settings = Settings { columns: &options.columns, values: &options.values };
         let form = match self.form.or(options.form) {
             Some(form) => form,
             None => match document::settle(&head, &settings, is_plain) {

@@ -40,7 +40,7 @@ fn recognises(fields: &Fields<'_>) -> bool {
     let begins = |with: &[u8]| first.starts_with(with);
     begins(b"BGP|")
         || has_no_type(first)
-        || first.contains(&b'|') && (begins(b"TABLE_DUMP") || begins(b"BGP4MP"))
+        || (begins(b"TABLE_DUMP") || begins(b"BGP4MP")) && first.contains(&b'|')
 }
 
 /// Returns whether the action comes first: only then is the first field a letter alone.

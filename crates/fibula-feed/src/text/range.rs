@@ -51,7 +51,10 @@ impl fmt::Display for RangeEntry {
 
 fn recognises(fields: &Fields<'_>) -> bool {
     let [first, rest @ ..] = fields.words() else { return false };
-    first.bytes.contains(&b'-') && !first.bytes.contains(&b'/') || is_spaced(rest)
+    // Most words are prefixes, with a slash near their ends.
+    let end = &first.bytes[first.bytes.len().saturating_sub(4)..];
+    let has_hyphen = || first.bytes.contains(&b'-') && !first.bytes.contains(&b'/');
+    !end.contains(&b'/') && has_hyphen() || is_spaced(rest)
 }
 
 /// Returns whether blanks stand around the hyphen, as in what whois prints.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::auto::{self, Workload};
 use crate::fib::registry::{Engines, is_published};
 use crate::fib::sections::{Array, Element, Found, Parts, PartsError};
-use crate::memory::{Budget, Limits, Mapping, Shared};
+use crate::memory::{Budget, Limits, Mapping, OutOfMemory, Shared};
 use crate::net::{Dual, Key, NextHop};
 
 use super::error::Kind;
@@ -36,7 +36,7 @@ pub(super) fn copy(mut input: impl Read + Seek, limits: Limits, engines: Engines
 }
 
 fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
-    let mut source = Copying { input, limits };
+    let mut source = Copying { input, limits, held_bytes: 0 };
     let head = source.head()?;
     let (opened, others) = open(&mut source, head, limits, engines)?;
     for section in others {
@@ -50,7 +50,7 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
 /// Opens a file where it lies: verifies the header, the section table and the small sections.
 pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
     let mut input = file;
-    let mut copying = Copying { input: &mut input, limits };
+    let mut copying = Copying { input: &mut input, limits, held_bytes: 0 };
     let head = copying.head()?;
     let bytes = head.sections.last().map_or(HEADER_BYTES as u64, |last| last.offset + last.bytes);
     let bytes = usize::try_from(bytes).map_err(|_| Kind::NoMapping)?;
@@ -72,11 +72,16 @@ trait Source {
 
     /// Returns the bytes of a section, verified.
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind>;
+
+    /// Verifies a section that is not used, without keeping it.
+    fn skim(&mut self, section: &Section) -> Result<(), Kind>;
 }
 
 struct Copying<'a> {
     input: &'a mut dyn ReadSeek,
     limits: Limits,
+    /// Bytes of all sections that were read and kept: the limit is for their sum.
+    held_bytes: usize,
 }
 
 trait ReadSeek: Read + Seek {}
@@ -117,9 +122,17 @@ impl Copying<'_> {
         if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
     }
 
-    /// Verifies a section that is not used.
-    fn skim(&mut self, section: &Section) -> Result<(), Kind> {
-        self.bytes(section).map(drop)
+    /// Counts the bytes of a section that is kept.
+    fn hold(&mut self, section: &Section) -> Result<(), Kind> {
+        let wanted_bytes = usize::try_from(section.bytes).unwrap_or(usize::MAX);
+        let used_bytes = self.held_bytes;
+        let sum = used_bytes.saturating_add(wanted_bytes);
+        if let Some(limit) = self.limits.memory_bytes.filter(|&limit| sum > limit) {
+            let limit_bytes = Some(limit);
+            return Err(Kind::Memory(OutOfMemory { wanted_bytes, used_bytes, limit_bytes }));
+        }
+        self.held_bytes = sum;
+        Ok(())
     }
 }
 
@@ -133,6 +146,7 @@ fn words<T>(section: &Section) -> Result<usize, Kind> {
 impl Copying<'_> {
     fn copied<T: Element>(&mut self, section: &Section) -> Result<Array, Kind> {
         let count = words::<T>(section)?;
+        self.hold(section)?;
         let mut buffer = Budget::new(self.limits).buffer::<T>(count)?;
         buffer.append_read(count, |bytes| self.read(section, bytes))?;
         Ok(T::array(Found::Copied(buffer)))
@@ -155,10 +169,25 @@ impl Source for Copying<'_> {
 
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
         let count = usize::try_from(section.bytes).map_err(|_| Kind::Damaged(section.name.clone()))?;
+        self.hold(section)?;
         let mut bytes = Budget::new(self.limits).vec(count)?;
         bytes.resize(count, 0);
         self.read(section, &mut bytes)?;
         Ok(bytes)
+    }
+
+    fn skim(&mut self, section: &Section) -> Result<(), Kind> {
+        let failed = Kind::io("read");
+        self.input.seek(SeekFrom::Start(section.offset)).map_err(&failed)?;
+        let (mut crc, mut left) = (crc32fast::Hasher::new(), section.bytes);
+        let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
+        while left > 0 {
+            let count = chunk.len().min(usize::try_from(left).unwrap_or(CHUNK));
+            self.input.read_exact(&mut chunk[..count]).map_err(&failed)?;
+            crc.update(&chunk[..count]);
+            left -= count as u64;
+        }
+        if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
     }
 }
 
@@ -192,6 +221,10 @@ impl Source for InPlace<'_> {
 
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
         self.copying.bytes(section)
+    }
+
+    fn skim(&mut self, section: &Section) -> Result<(), Kind> {
+        self.copying.skim(section)
     }
 }
 
@@ -300,7 +333,7 @@ fn rebuilt<K: Key>(
         return Err(Kind::Unknown(engine));
     }
     for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
-        source.bytes(&section)?;
+        source.skim(&section)?;
     }
     let Some(routes) = routes::<K>(source, sections)? else {
         return Err(Kind::Published(engine));

@@ -38,7 +38,7 @@ impl TableFile {
         Self::open_within(path, Limits::default())
     }
 
-    /// Like [`open`](Self::open), within `limits` for each array.
+    /// Like [`open`](Self::open), within `limits`, which count all that is kept of the file together.
     ///
     /// # Errors
     /// As for [`open`](Self::open).

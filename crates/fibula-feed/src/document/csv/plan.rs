@@ -25,7 +25,8 @@ pub(super) struct Plan {
     place: At,
     /// The columns that a route leads to, if they were named.
     pub(super) values: Vec<usize>,
-    known: [Option<usize>; 4],
+    /// The columns of the values that are requested of every row.
+    known: Vec<(Value, Option<usize>)>,
     pub(super) first: Option<usize>,
 }
 
@@ -121,8 +122,8 @@ impl Plan {
 
     fn new(dialect: Dialect, names: Vec<String>, header: Option<String>, place: At) -> Self {
         let mut plan =
-            Self { dialect, names, header, place, values: Vec::new(), known: [None; 4], first: None };
-        plan.known = KNOWN.map(|value| plan.find(&value));
+            Self { dialect, names, header, place, values: Vec::new(), known: Vec::new(), first: None };
+        plan.known = KNOWN.map(|value| (value.clone(), plan.find(&value))).into();
         plan.first = plan.first_value();
         plan
     }
@@ -133,7 +134,12 @@ impl Plan {
             self.values.push(self.names.iter().position(|own| own.eq_ignore_ascii_case(name))?);
         }
         if let [only] = self.values[..] {
-            self.known[0] = Some(only);
+            self.known[0].1 = Some(only);
+        }
+        for value in settings.values {
+            if !self.known.iter().any(|(known, _)| known == value) {
+                self.known.push((value.clone(), self.find(value)));
+            }
         }
         Some(self)
     }
@@ -188,10 +194,8 @@ impl Plan {
 
     /// Returns the column of a value.
     pub(super) fn column(&self, value: &Value) -> Option<usize> {
-        match KNOWN.iter().position(|known| known == value) {
-            Some(known) => self.known[known],
-            None => self.find(value),
-        }
+        let known = self.known.iter().find(|(known, _)| known == value);
+        known.map_or_else(|| self.find(value), |&(_, column)| column)
     }
 
     fn find(&self, value: &Value) -> Option<usize> {

@@ -396,6 +396,7 @@ impl Fields for Route<'_> {
 fn first_text<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     match node {
         Node::Object(fields) => fields.iter().find_map(|(_, node)| first_text(node)),
+        Node::List(_) => None,
         node => joined(node),
     }
 }

@@ -38,7 +38,7 @@ impl Write for Part {
 impl Disk for Ending {
     type File = Part;
 
-    fn create(&mut self, path: &Path) -> io::Result<Part> {
+    fn create(&mut self, path: &Path, _: &Path) -> io::Result<Part> {
         step(&self.left)?;
         Ok(Part { file: File::create_new(path)?, left: self.left.clone() })
     }
@@ -122,7 +122,7 @@ fn a_save_that_fails_leaves_nothing_else_in_the_folder() {
     }
     impl Disk for Full {
         type File = FullFile;
-        fn create(&mut self, path: &Path) -> io::Result<FullFile> {
+        fn create(&mut self, path: &Path, _: &Path) -> io::Result<FullFile> {
             Ok(FullFile(File::create_new(path)?, self.0))
         }
         fn sync(&mut self, _: &mut FullFile) -> io::Result<()> {
@@ -167,4 +167,48 @@ fn a_link_leads_to_the_file_that_is_replaced() {
     super::super::save(&link, &contents).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(!TableFile::open(&path).unwrap().v4.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_leads_to_the_file_that_is_made() {
+    let folder = Folder::new("dangling");
+    let (path, link) = (folder.path("table.fibula"), folder.path("link"));
+    std::os::unix::fs::symlink("table.fibula", &link).unwrap();
+    super::super::save(&link, &Contents::default()).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(TableFile::open(&path).unwrap().v4.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_save_keeps_the_mode_of_the_file_that_it_replaces() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("mode");
+    let path = folder.path("table.fibula");
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+    for kept in [0o600, 0o640, 0o644, 0o400] {
+        super::super::save(&path, &Contents::default()).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(kept)).unwrap();
+        super::super::save(&path, &Contents::default()).unwrap();
+        assert_eq!(mode(), kept, "{kept:o}");
+    }
+}
+
+#[test]
+fn the_next_save_removes_what_killed_ones_left() {
+    let folder = Folder::new("abandoned");
+    let path = folder.path("table.fibula");
+    let (left, held) = (folder.path(".table.fibula.7-0.part"), folder.path(".table.fibula.7-1.part"));
+    let others =
+        [".table.fibula.x.part", ".other.fibula.7-0.part", ".table.fibula.7-0"].map(|name| folder.path(name));
+    fs::write(&left, "x").unwrap();
+    others.iter().for_each(|other| fs::write(other, "x").unwrap());
+    let writer = File::create_new(&held).unwrap();
+    writer.lock().unwrap();
+    super::super::save(&path, &Contents::default()).unwrap();
+    assert!(!left.exists() && held.exists() && others.iter().all(|other| other.exists()));
+    drop(writer);
+    super::super::save(&path, &Contents::default()).unwrap();
+    assert!(!held.exists());
 }
