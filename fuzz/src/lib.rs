@@ -8,6 +8,7 @@ mod address;
 mod changes;
 mod documents;
 mod file;
+mod forms;
 mod hops;
 mod live;
 mod log;
@@ -26,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     ("changes", changes::follow),
     ("csv", documents::csv),
     ("file", file::open),
+    ("forms", forms::load),
     ("hops", hops::follow),
     ("json", documents::json),
     ("live", live::follow),

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use fibula::net::{HostBits, IpPrefix};
 use fibula_feed::event::{Action, Event};
 use fibula_feed::text::{self, Entry, RangeEntry};
-use fibula_feed::{Content, Label, LoadOptions, Loader, Source};
+use fibula_feed::{Content, Label, LoadOptions, Loader, Source, TableForm};
 
 pub(crate) fn compare(bytes: &[u8]) {
     let (mut entries, mut told, mut bad, mut lines) = (0, 0, 0, 0);
@@ -46,7 +46,9 @@ pub(crate) fn compare(bytes: &[u8]) {
             }
         }
     }
-    let Ok(table) = Loader::new(LoadOptions::default()).load(Source::reader("fuzz", bytes)) else { return };
+    let mut options = LoadOptions::default();
+    options.form = TableForm::named("lines");
+    let Ok(table) = Loader::new(options).load(Source::reader("fuzz", bytes)) else { return };
     if table.report().compression != fibula_feed::compression::Compression::Plain {
         return;
     }
@@ -72,8 +74,12 @@ pub(crate) fn compare(bytes: &[u8]) {
 /// A range, against its ends as the standard library reads them, and its prefixes. Returns how many these are.
 fn range(line: &[u8], range: &RangeEntry) -> u64 {
     let line = String::from_utf8_lossy(line);
-    let first = line.split([' ', '\t']).find(|word| !word.is_empty()).unwrap_or_default();
-    let (first, last) = first.trim_end_matches('\r').split_once('-').expect("a range has two ends");
+    let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+    let (first, last) = match words[..] {
+        // Blanks may stand around the hyphen.
+        [first, "-", last, ..] => (first, last),
+        _ => words[0].trim_end_matches('\r').split_once('-').expect("a range has two ends"),
+    };
     assert_eq!((Ok(range.first), Ok(range.last)), (first.parse(), last.parse()), "{line:?}");
     let number = |address| match address {
         IpAddr::V4(address) => u128::from(u32::from(address)),
@@ -100,6 +106,8 @@ fn events(line: &[u8], event: &Event) {
     let barred: Vec<&str> = line.split('|').collect();
     let words: Vec<&str> = line.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).collect();
     let (peer, asn, prefix) = match (&barred[..], &words[..]) {
+        (&["R" | "U", "R" | "A" | "W" | "S", _, _, _, _, _, asn, peer, prefix, ..], _) => (peer, asn, prefix),
+        (&["A" | "W", _, peer, asn, prefix, ..], _) => (peer, asn, prefix),
         (&[kind, _, _, peer, asn, prefix, ..], _) if kind.trim_start().starts_with(['T', 'B']) => {
             (peer, asn, prefix)
         }
@@ -119,6 +127,10 @@ fn events(line: &[u8], event: &Event) {
 /// Where this reads an entry, ours must read the same one. It reads the plain forms only.
 fn reference(line: &str, ours: Option<&Entry>) {
     let words: Vec<&str> = line.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).collect();
+    // What follows a word that begins so is a comment.
+    if words.iter().any(|word| word.starts_with(['#', ';'])) {
+        return;
+    }
     let (written, next_hop) = match words[..] {
         [prefix, next_hop] | [prefix, "via", next_hop] if prefix.contains('/') => {
             (prefix.to_owned(), next_hop)

@@ -17,8 +17,6 @@ pub(crate) struct Fields {
     /// The same for people.
     words: Vec<String>,
     implied: bool,
-    /// Whether each of the values is a column of the table.
-    is_column: Vec<bool>,
     /// Whether the first value stands in the place of the next hop.
     in_place: bool,
     /// Between columns.
@@ -33,13 +31,11 @@ impl Fields {
     pub(crate) fn new(format: Format, columns: &Columns) -> Self {
         let names = columns.values.iter().map(|value| unlike_own(value.column())).collect();
         let words = columns.values.iter().map(ToString::to_string).collect();
-        let is_column = columns.values.iter().map(|value| matches!(value, Value::Column(_))).collect();
         let (prefix, implied) = (String::new(), columns.implied);
         Self {
             format,
             names,
             words,
-            is_column,
             in_place: columns.in_place,
             implied,
             separator: b',',
@@ -125,7 +121,7 @@ impl Fields {
     }
 
     fn text(&self, next_hop: &Label, values: &[Label], out: &mut Vec<u8>) {
-        let mut named = self.words.iter().zip(values).zip(&self.is_column);
+        let mut named = self.words.iter().zip(values);
         let next_hop = match values.first() {
             Some(first) if self.in_place => {
                 named.next();
@@ -134,14 +130,9 @@ impl Fields {
             _ => next_hop,
         };
         let _ = write!(out, "{next_hop}");
-        for ((word, value), is_column) in named {
-            // What was not requested is shown where it adds something; so is a column that stands for the next hop.
-            let is_shown = match (self.implied, is_column) {
-                (true, _) => *value != Label::Absent && value != next_hop,
-                (false, true) => value != next_hop,
-                (false, false) => true,
-            };
-            if is_shown {
+        for (word, value) in named {
+            // What was not requested is shown where it adds something.
+            if !self.implied || (*value != Label::Absent && value != next_hop) {
                 let _ = write!(out, " {word} {}", value.line());
             }
         }

@@ -144,7 +144,9 @@ pub(crate) fn load_columns(
     let table = aggregated(load_values_of(paths, options, feed, messages)?, feed, messages)?;
     if !columns.implied {
         refuse_absent(&table, &columns.values, 1)?;
-        columns.in_place = table.reports.iter().all(|report| report.of_paths);
+        let is_column = matches!(columns.values.first(), Some(Value::Column(_)));
+        let gives_way = |report: &Report| report.of_paths || (is_column && !report.names_next_hop);
+        columns.in_place = table.reports.iter().all(gives_way);
     }
     Ok((table, columns))
 }

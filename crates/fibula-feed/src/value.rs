@@ -78,7 +78,10 @@ impl Value {
     pub fn is_column(&self, name: &str) -> bool {
         match self {
             Self::Column(own) => **own == *name,
-            Self::NextHop => matches!(name, "next_hop" | "next-hop" | "nexthop" | "value" | "label"),
+            Self::NextHop => {
+                let names = ["next_hop", "next-hop", "nexthop", "next hop", "gateway", "value", "label"];
+                names.iter().any(|own| own.eq_ignore_ascii_case(name))
+            }
             Self::OriginAs => {
                 let names = [
                     "origin_as",

@@ -2,15 +2,19 @@
 //! is more memory in use than the limit and a fixed amount for each thread.
 
 use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
 
 use fibula::memory::Limits;
-use fibula_feed::{LoadOptions, Loader, Selection, Source, THREAD_BYTES};
+use fibula_feed::{LoadOptions, Loader, Selection, Source, THREAD_BYTES, TableForm};
 use fibula_proof::allocator::{TestAllocator, measure_process};
 
 #[global_allocator]
 static ALLOCATOR: TestAllocator = TestAllocator;
 
 const MIB: usize = 1 << 20;
+
+/// Held by the test that measures: what others allocate meanwhile would be counted too.
+static MEASURING: Mutex<()> = Mutex::new(());
 
 fn record(kind: u16, subtype: u16, body: &[u8]) -> Vec<u8> {
     let mut record = 1_700_000_000_u32.to_be_bytes().to_vec();
@@ -276,6 +280,7 @@ fn read(way: Way, bytes: &[u8], limit: usize, threads: usize) -> (Option<String>
 #[test]
 fn hostile_files_stay_within_the_limit() {
     use Way::{Best, Events, MostRoutes, Survey};
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let settings = [
         (1, 1, [MostRoutes, Events]),
         (1, 4, [Best, Survey]),
@@ -295,4 +300,30 @@ fn hostile_files_stay_within_the_limit() {
             }
         }
     }
+}
+
+/// Every form of the list has inputs made to be expensive, which stay within the limit as files.
+#[test]
+fn hostile_inputs_of_every_form_stay_within_the_limit() {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = std::env::temp_dir().join(format!("fibula-hostile-{}", std::process::id()));
+    for form in TableForm::ALL {
+        assert!(!form.hostile.is_empty(), "{form:?} has no hostile inputs");
+        for hostile in form.hostile {
+            let bytes = (hostile.make)();
+            for content in [gzipped(&bytes), bytes] {
+                std::fs::write(&path, &content).unwrap();
+                for megabytes in [1, 4, 16] {
+                    let limit = megabytes * MIB;
+                    let mut options = LoadOptions::default();
+                    options.limits = Limits { memory_bytes: Some(limit), huge_pages: false };
+                    let (error, usage) = measure_process(|| Loader::new(options).load(&path).err());
+                    let case = format!("{form:?}, {}: {megabytes} MiB: {error:?}", hostile.name);
+                    let peak = usage.peak_bytes as usize;
+                    assert!(peak <= limit + THREAD_BYTES, "{case}: {peak} bytes");
+                }
+            }
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
 }

@@ -93,6 +93,9 @@ impl fmt::Debug for Hostile {
 /// Says how many lines of the head are of a form.
 type Claims = fn(&Head<'_>, &Settings<'_>) -> usize;
 
+/// Returns the reader of a text with this head, or why the form cannot be read.
+type Open = fn(&Head<'_>, &Settings<'_>) -> Result<Box<dyn Document>, String>;
+
 /// What reads a form.
 #[derive(Clone, Copy)]
 pub(crate) enum Reader {
@@ -105,7 +108,7 @@ pub(crate) enum Reader {
     },
     Document {
         claims: Claims,
-        open: fn(&Head<'_>, &Settings<'_>) -> Result<Box<dyn Document>, String>,
+        open: Open,
     },
 }
 
@@ -315,11 +318,11 @@ const UNREAD: &[Unread] = &[
         instead: "read instead: the output of 'ip route', of vtysh ('show ip route') or birdc, or lines of 'PREFIX NEXT-HOP'",
         is: |head| {
             let has = |text: &str| head.lines().iter().any(|line| line.trim() == text);
-            let header = |line: &&str| {
+            let header = |line: &str| {
                 line.starts_with("Destination") && line.contains("Gateway") && line.contains("Netif")
             };
             has("Routing tables") && (has("Internet:") || has("Internet6:"))
-                || head.lines().iter().any(|line| header(&line))
+                || head.lines().iter().any(|line| header(line))
         },
     },
     Unread {
@@ -333,20 +336,62 @@ const UNREAD: &[Unread] = &[
         name: "the output of 'show ip route' of Cisco IOS",
         instead: "read instead: 'show ip bgp', or lines of 'PREFIX NEXT-HOP'",
         is: |head| {
-            let is = |line: &&str| {
+            let is = |line: &str| {
                 line.contains("is variably subnetted") || line.starts_with("Gateway of last resort")
             };
-            head.lines().iter().any(|line| is(&line))
+            head.lines().iter().any(|line| is(line))
         },
     },
     Unread {
         name: "the output of 'show route' of Junos",
         instead: "read instead: lines of 'PREFIX NEXT-HOP'",
         is: |head| {
-            let is = |line: &&str| {
+            let is = |line: &str| {
                 line.contains(" destinations, ") && line.contains(" routes (") && line.contains(" active")
             };
-            head.lines().iter().any(|line| is(&line))
+            head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "the output of 'show ip route' of NX-OS",
+        instead: "read instead: 'show ip bgp', or lines of 'PREFIX NEXT-HOP'",
+        is: |head| head.lines().iter().any(|line| line.starts_with("IP Route Table for VRF")),
+    },
+    Unread {
+        name: "the output of 'bgpctl show rib' of OpenBGPD",
+        instead: "read instead: MRT (bgpctl show mrt, dump table-v2)",
+        is: |head| {
+            let is = |line: &str| {
+                line.starts_with("flags") && line.contains("destination") && line.contains("aspath")
+            };
+            head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "the output of 'show ip fib' of VPP",
+        instead: "read instead: lines of 'PREFIX NEXT-HOP'",
+        is: |head| head.lines().iter().any(|line| line.contains("fib_index:")),
+    },
+    Unread {
+        name: "a set of objects of a routing registry (RPSL)",
+        instead: "read instead: lines of 'PREFIX ORIGIN', as bgpq4 and whois filters print them",
+        is: |head| {
+            let is = |line: &str| {
+                line.starts_with("route:") || line.starts_with("route6:") || line.starts_with("inetnum:")
+            };
+            head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "a set of nftables or ipset",
+        instead: "read instead: its elements, one a line",
+        is: |head| {
+            let is = |line: &str| {
+                line.contains("type ipv4_addr")
+                    || line.contains("type ipv6_addr")
+                    || line.starts_with("create ") && line.contains(" hash:net")
+            };
+            head.lines().iter().any(|line| is(line))
         },
     },
     Unread {
@@ -393,6 +438,7 @@ pub(crate) fn settle(head: &Head<'_>, settings: &Settings<'_>, lines: fn(&str) -
 
 /// Returns the best known forms, as the message that refuses a file names them.
 pub(crate) fn families() -> String {
-    let names: Vec<&str> = TableForm::ALL.iter().map(|form| form.short).filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> =
+        TableForm::ALL.iter().map(|form| form.short).filter(|name| !name.is_empty()).collect();
     names.join(", ")
 }

@@ -101,6 +101,9 @@ pub(crate) trait Take {
 
     /// Counts a route that is not taken.
     fn by_rule(&mut self, rule: ByRule);
+
+    /// Counts the bytes that were looked at.
+    fn work(&mut self, bytes: usize);
 }
 
 /// A text that is read line by line.

@@ -14,6 +14,7 @@ use crate::document::{Addresses, ByRule, Document, Json, Record, Stop, Take};
 use crate::event::{Action, Announcement, Event, Time};
 use crate::next_hops::Label;
 use crate::text::{LineError, LineErrorKind};
+use crate::value::Value;
 
 /// Most names of VRFs that are kept for the message.
 const MOST_VRFS: usize = 1000;
@@ -104,6 +105,7 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
                 Ok(None) => break,
                 Ok(Some(line)) => {
                     self.spoke = false;
+                    self.pass.steps += 1;
                     self.pass.report.lines += 1;
                     let number = self.pass.report.lines;
                     self.line(&line, number, document).map_err(|stop| self.failure(stop))?;
@@ -300,7 +302,9 @@ impl Take for Taker<'_, '_, '_> {
         };
         self.spoke = true;
         self.found = true;
-        self.pass.report.entries += 1;
+        let report = &mut self.pass.report;
+        report.entries += 1;
+        report.names_next_hop = report.names_next_hop || record.fields.text(&Value::NextHop).is_some();
         if self.pass.peers.is_none() {
             self.pass.settle_plain();
         }
@@ -362,5 +366,9 @@ impl Take for Taker<'_, '_, '_> {
         self.found = true;
         self.pass.report.entries += 1;
         *self.pass.report.by_rule.entry(rule).or_default() += 1;
+    }
+
+    fn work(&mut self, bytes: usize) {
+        self.pass.steps += bytes as u64;
     }
 }

@@ -309,6 +309,49 @@ fn other_forms_are_refused_by_name() {
     assert_eq!(read(&bytes).unwrap().report().lines, 2);
 }
 
+/// Most steps for a byte of a text: a quoted field that is given up is read again, and lists are entered one by one.
+const TEXT_STEPS: u64 = 64;
+
+#[test]
+fn the_work_for_hostile_texts_is_linear_in_the_bytes() {
+    for form in TableForm::ALL.iter().filter(|form| form.is_text()) {
+        for hostile in form.hostile {
+            let bytes = (hostile.make)();
+            let options = LoadOptions { selection: Selection::Best, ..LoadOptions::default() };
+            let mut session = Session::new(&options, None);
+            let mut pass = session.pass(&"x".into(), Some(Wanted::All), None);
+            let _refused = pass.run(&mut &bytes[..], &mut |_| ());
+            let steps = pass.outcome().steps;
+            assert!(
+                steps <= TEXT_STEPS * bytes.len() as u64,
+                "{}: {steps} steps for {}",
+                hostile.name,
+                bytes.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_grows_too_much_is_refused() {
+    // A frame of zstd: a line as it is, and blocks of one byte repeated 128 Ki times.
+    let line = b"10.0.0.0/8 1\n";
+    let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+    bytes.extend(&((line.len() as u32) << 3).to_le_bytes()[..3]);
+    bytes.extend(line);
+    for block in 1..=600_u32 {
+        bytes.extend(&((128 << 10) << 3 | 1 << 1 | u32::from(block == 600)).to_le_bytes()[..3]);
+        bytes.push(b'\n');
+    }
+    let error = refused(&bytes);
+    assert!(
+        error.contains("more than 2000 bytes for one of its own") && error.contains("--any-ratio"),
+        "{error}"
+    );
+    let options = LoadOptions { any_ratio: true, ..LoadOptions::default() };
+    assert!(load_reader("x", &bytes[..], &options, &mut |_| ()).is_ok());
+}
+
 #[test]
 fn a_text_most_of_whose_lines_are_no_routes_is_refused() {
     let page = "<!DOCTYPE html>\n<html>\n<body>10.0.0.0/8 1</body>\n10.0.0.0/8 1\n</html>\n";

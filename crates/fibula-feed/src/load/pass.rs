@@ -116,6 +116,7 @@ impl Pass<'_, '_> {
 
     fn mrt(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
         self.report.content = Content::Mrt;
+        self.report.names_next_hop = true;
         self.settle(self.counting);
         let (threads, family) = (self.options.threads, self.options.family);
         let (counting, bytes_total) = (self.counting, self.bytes_total);
@@ -185,7 +186,10 @@ impl Pass<'_, '_> {
         self.report.form = Some(form);
         self.report.of_paths = form.name == "show-bgp";
         match form.reader {
-            Reader::Lines | Reader::Binary => self.plain_text(input, progress),
+            Reader::Lines | Reader::Binary => {
+                self.report.names_next_hop = true;
+                self.plain_text(input, progress)
+            }
             Reader::Json { .. } => {
                 let json = Json::new(input, &head);
                 Taker::new(self).json(json, progress)

@@ -65,6 +65,8 @@ pub struct Report {
     /// Whether all its routes are paths that a looking glass or a collector's tool printed: their next hops are those of its peers,
     /// and a value that is requested stands in their place.
     pub of_paths: bool,
+    /// Whether any route names a next hop, and not only other values.
+    pub names_next_hop: bool,
     /// Routes that were read and not taken, by the rule.
     pub by_rule: BTreeMap<ByRule, u64>,
     /// Routes in other VRFs than the one that is read, by their names.
@@ -123,6 +125,7 @@ impl Report {
             text_bytes: 0,
             form: None,
             of_paths: false,
+            names_next_hop: false,
             by_rule: BTreeMap::new(),
             other_vrfs: BTreeMap::new(),
             by_default_vrf: 0,

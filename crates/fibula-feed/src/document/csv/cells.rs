@@ -63,9 +63,9 @@ impl Dialect {
                 return Err(LineError::new(LineErrorKind::UnterminatedQuote, at(text)));
             };
             if cell.is_empty() {
-                cell = part.into()
+                cell = part.into();
             } else {
-                cell.to_mut().push_str(part)
+                cell.to_mut().push_str(part);
             }
             if let Some(after) = after.strip_prefix('"') {
                 cell.to_mut().push('"');

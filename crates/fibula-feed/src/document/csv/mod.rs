@@ -81,6 +81,7 @@ impl Csv {
 impl Document for Csv {
     fn line(&mut self, line: &str, number: u64, take: &mut dyn Take) -> Result<(), Stop> {
         let line = line.strip_suffix('\r').unwrap_or(line);
+        take.work(line.len());
         if self.pending.is_empty() {
             if self.dialect().opens(line) && !self.dialect().is_comment(line) {
                 self.hold(line, number);

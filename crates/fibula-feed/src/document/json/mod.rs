@@ -30,11 +30,10 @@ pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
         let line = line.trim_start_matches(['\u{1e}', ' ', '\t']);
         let mut rest = line.chars().filter(|c| !c.is_whitespace());
         // A configuration file, for example, begins with a section such as `[workspace]`.
-        match (rest.next(), rest.next()) {
-            (Some('{'), Some('"' | '}') | None) => true,
-            (Some('['), Some('{' | '[' | '"' | ']') | None) => true,
-            _ => false,
-        }
+        matches!(
+            (rest.next(), rest.next()),
+            (Some('{'), Some('"' | '}') | None) | (Some('['), Some('{' | '[' | '"' | ']') | None)
+        )
     };
     match skipped(head) {
         Some(at) if begins(head.lines()[at]) => head.lines().len() - at + 1,
@@ -47,7 +46,7 @@ fn skipped(head: &Head<'_>) -> Option<usize> {
     let at =
         head.lines().iter().take(8).position(|line| line.trim_start().starts_with(['{', '[', '\u{1e}']))?;
     let is_command = |line: &&str| line.contains(['#', '$', '>']) || line.starts_with("show ");
-    head.lines()[..at].iter().all(|line| is_command(line)).then_some(at)
+    head.lines()[..at].iter().all(is_command).then_some(at)
 }
 
 /// Reads JSON.

@@ -388,7 +388,14 @@ impl Fields for Route<'_> {
     fn first(&self) -> Option<Cow<'_, str>> {
         let is_value = |name: &str| !names::is_place(name) && name != "family";
         let mut own = self.route.iter().filter(|(name, _)| is_value(name));
-        own.find_map(|(_, node)| first_text(node)).or_else(|| self.around(is_value))
+        // What stands around all routes does not tell them apart; the lists of the route itself may.
+        let around: Vec<_> = self.scope.around().collect();
+        let inner = &around[..around.len().saturating_sub(1)];
+        let lists =
+            || self.route.iter().filter(|(name, _)| is_value(name)).find_map(|(_, node)| joined(node));
+        own.find_map(|(_, node)| first_text(node))
+            .or_else(|| inner.iter().find_map(|around| around.find(is_value)).map(|(_, text)| text.into()))
+            .or_else(lists)
     }
 }
 
