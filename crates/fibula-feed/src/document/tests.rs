@@ -373,6 +373,10 @@ fn the_first_lines_settle_the_form() {
             "root@r:~# vtysh -c 'show ip route json'\n{\"10.0.0.0/8\":[{\"protocol\":\"static\",\"nexthops\":[{\"ip\":\"192.0.2.1\"}]}]}\n",
             "json",
         ),
+        (
+            "TABLE_DUMP2|1|B|192.0.2.1|7|10.0.0.0/8|7 8|IGP|192.0.2.9|0|0||NAG||\nTABLE_DUMP2|1|B|192.0.2.1|7|11.0.0.0/8|7 x\nTABLE_DUMP2|1|B|192.0.2.1|7|12.0.0.0/8|7 8|IGP|192.0.2.9|0|0||NAG||\n",
+            "lines",
+        ),
         ("$ ip route\ndefault via 192.0.2.1 dev eth0\n", "ip-route"),
     ] {
         assert_eq!(form(text), expected, "{text}");

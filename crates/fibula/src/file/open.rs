@@ -119,7 +119,7 @@ impl Copying<'_> {
             self.input.read_exact(chunk).map_err(&failed)?;
             crc.update(chunk);
         }
-        if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
+        checked(crc, section)
     }
 
     /// Counts the bytes of a section that is kept.
@@ -134,6 +134,11 @@ impl Copying<'_> {
         self.held_bytes = sum;
         Ok(())
     }
+}
+
+/// Compares the sum of all bytes of a section with the one in its table.
+fn checked(crc: crc32fast::Hasher, section: &Section) -> Result<(), Kind> {
+    if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
 }
 
 /// Returns the number of words of this width in a section.
@@ -187,7 +192,7 @@ impl Source for Copying<'_> {
             crc.update(&chunk[..count]);
             left -= count as u64;
         }
-        if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
+        checked(crc, section)
     }
 }
 

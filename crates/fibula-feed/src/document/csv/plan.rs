@@ -9,7 +9,7 @@ use super::super::head::Head;
 use super::super::names;
 use super::super::record::{Addresses, Fields, Place, Record};
 use super::cells::Dialect;
-use crate::text;
+use crate::text::{self, BgpdumpFields};
 use crate::value::Value;
 
 /// Lines that are looked at to find out what stands in a column.
@@ -67,6 +67,10 @@ impl Plan {
         let is_row = |line: &&str| cut(dialect, line).is_some();
         let begin = &lines[..lines.len().min(20)];
         let at = begin.iter().position(is_header).or_else(|| begin.iter().position(is_row))?;
+        // Lines of bgpdump and its like have a prefix in a column, and are read as lines.
+        if dialect.separator == b'|' && BgpdumpFields::of(lines[at].as_bytes()).is_some() {
+            return None;
+        }
         let first = cut(dialect, lines[at])?;
         let rows: Vec<Vec<Cow<'_, str>>> =
             lines[at + 1..].iter().filter_map(|line| cut(dialect, line)).collect();

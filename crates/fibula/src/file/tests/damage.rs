@@ -213,3 +213,21 @@ fn structures_out_of_order_are_refused_or_stay_within_their_words() {
     }
     assert!(refused > 100 && opened > 10, "{refused} refused, {opened} opened");
 }
+
+#[test]
+fn the_limit_is_for_all_sections_together() {
+    let folder = Folder::new("sum");
+    let path = folder.path("table.fibula");
+    let rib = table::<u32>(3, 4_000, NARROW);
+    let fib = build("range-btree", &rib);
+    let mut contents = Contents::default();
+    contents.v4 = Half::new(&*fib, &rib);
+    super::super::save(&path, &contents).unwrap();
+    let bytes = std::fs::metadata(&path).unwrap().len() as usize;
+    let within = |memory_bytes: usize| {
+        TableFile::open_within(&path, Limits { memory_bytes: Some(memory_bytes), ..Limits::default() })
+    };
+    assert!(within(bytes).is_ok());
+    // No section has half of the bytes, and all together have more.
+    assert!(within(bytes / 2).unwrap_err().to_string().contains("limit"), "{:?}", within(bytes / 2).err());
+}
