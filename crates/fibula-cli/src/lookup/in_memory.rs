@@ -38,7 +38,7 @@ pub fn enrich_bytes(
     chunks.set_lines(format.lines());
     let first_line =
         if format == InputFormat::Json { &b""[..] } else { chunks.first_line().map_err(failed)? };
-    let columns = Columns { values: Vec::new(), implied: false };
+    let columns = Columns { values: Vec::new(), implied: false, in_place: false };
     let labels = Labels::Loaded(&table.next_hops);
     let plan = Plan::new(format, &[column.to_owned()], first_line, &columns, &labels)?;
     let mut out = Vec::new();
