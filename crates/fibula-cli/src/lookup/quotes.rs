@@ -26,7 +26,7 @@ pub(super) fn quote(bytes: &[u8], at: usize, separator: u8, last: bool) -> Quote
     let unknown = if last { Quote::Text } else { Quote::Open };
     let limit = bytes.len().min(at + 1 + FIELD_BYTES);
     let (mut from, mut lines) = (at + 1, 1);
-    while let Some(found) = memchr::memchr2(b'"', b'\n', &bytes[from..limit]) {
+    while let Some(found) = find(&bytes[from..limit]) {
         from += found + 1;
         if bytes[from - 1] == b'\n' {
             lines += 1;
@@ -49,6 +49,21 @@ pub(super) fn quote(bytes: &[u8], at: usize, separator: u8, last: bool) -> Quote
         };
     }
     if limit < bytes.len() { Quote::Text } else { unknown }
+}
+
+/// Returns the place of the first quote or line feed. The first bytes are looked at one by one: most fields are that short, and a call
+/// would cost more.
+#[inline]
+fn find(text: &[u8]) -> Option<usize> {
+    const FEW: usize = 12;
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\n');
+    match text.get(FEW..) {
+        None => text.iter().position(is_special),
+        Some(rest) => text[..FEW]
+            .iter()
+            .position(is_special)
+            .or_else(|| memchr::memchr2(b'"', b'\n', rest).map(|at| at + FEW)),
+    }
 }
 
 /// The ends of lines: the places of the line feeds outside quotes.
@@ -79,13 +94,23 @@ impl Iterator for Ends<'_> {
             if bytes[at] == b'\n' {
                 return Some(at);
             }
-            // Blanks may come before it, as in CSV that is written by hand.
-            let before = bytes[..at].iter().rposition(|&byte| byte != b' ');
-            let begins = before.is_none_or(|at| bytes[at] == b'\n' || bytes[at] == self.separator);
+            let is_before = |byte: u8| byte == b'\n' || byte == self.separator;
+            let begins = match bytes[..at].last() {
+                // Blanks may come before it, as in CSV that is written by hand.
+                Some(b' ') => {
+                    let before = bytes[..at].iter().rposition(|&byte| byte != b' ');
+                    before.is_none_or(|at| is_before(bytes[at]))
+                }
+                before => before.is_none_or(|&byte| is_before(byte)),
+            };
             if !begins {
                 continue;
             }
             match quote(bytes, at, self.separator, self.last) {
+                Quote::Closed(end) if bytes.get(end) == Some(&b'\n') => {
+                    self.at = end + 1;
+                    return Some(end);
+                }
                 Quote::Closed(end) => self.at = end,
                 Quote::Text => self.texts += 1,
                 Quote::Open => {
