@@ -58,6 +58,12 @@ pub struct Table {
 pub(super) type Shared = super::shared::Shared<Roots, Writer>;
 
 /// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key of a batch in a table",
+    label = "expected `u32` (IPv4) or `u128` (IPv6)",
+    note = "a batch is of one family, in host order: `u32::from(address)`, `u128::from(address)`; `lookup` takes any address",
+    note = "addresses in network byte order are `[u8; 4]` or `[u8; 16]`: `batch(&addresses)`"
+)]
 pub trait TableKey: Key + IntoIpAddr + sealed::Of {}
 
 impl TableKey for u32 {}

@@ -144,11 +144,12 @@ pub trait Lookup<K: Key, R, S = ()>: Fn(Present, usize, Keys<'_, K>, &mut [R]) -
 impl<K: Key, R, S, F: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S> Lookup<K, R, S> for F {}
 
 /// A batch of lookups that is described before it runs. All that look up return one from `batch`, which takes keys in any of the
-/// shapes of [`Keys`]; `lookup_batch` is short for a slice into a slice.
+/// shapes of [`Keys`]; `lookup_batch` is short for a slice into a slice. A batch is of one family: integers in host order (`u32` or
+/// `u128`), or bytes in network order (`[u8; 4]` or `[u8; 16]`), from which the family follows.
 ///
 /// ```
 /// use fibula::fib;
-/// use fibula::net::{Keys, NextHop, Prefix, Route};
+/// use fibula::net::{NextHop, Prefix, Route};
 /// use fibula::rib::Rib;
 ///
 /// let mut rib = Rib::default();
@@ -158,15 +159,15 @@ impl<K: Key, R, S, F: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S> Lookup<K, 
 /// // Addresses in network byte order, as a packet or a column of a file has them.
 /// let sources = [[10, 0, 0, 1], [192, 0, 2, 1]];
 /// let mut next_hops = [None; 2];
-/// fib.batch(Keys::Network(&sources)).run(&mut next_hops);
+/// fib.batch(&sources).run(&mut next_hops);
 /// assert_eq!(next_hops.map(|next_hop| next_hop.map_or(0, NextHop::id)), [1, 0]);
 ///
 /// // A caller that does not know the lengths gets an error.
-/// assert!(fib.batch(Keys::Network(&sources)).try_run(&mut [None]).is_err());
+/// assert!(fib.batch(&sources).try_run(&mut [None]).is_err());
 ///
 /// // Results go to a closure, without an array of them.
 /// let mut found = 0;
-/// fib.batch(Keys::Network(&sources)).for_each(|_at, next_hop| found += usize::from(next_hop.is_some()));
+/// fib.batch(&sources).for_each(|_at, next_hop| found += usize::from(next_hop.is_some()));
 /// assert_eq!(found, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -250,6 +251,24 @@ impl<K: Key, F> fmt::Debug for Batch<'_, K, F> {
         f.debug_struct("Batch").field("keys", &self.keys).field("isa", &self.isa).finish_non_exhaustive()
     }
 }
+
+macro_rules! network_order {
+    ($key:ty, $bytes:ty) => {
+        impl<'a, const N: usize> From<&'a [$bytes; N]> for Keys<'a, $key> {
+            fn from(keys: &'a [$bytes; N]) -> Self {
+                Self::Network(keys)
+            }
+        }
+
+        impl<'a> From<&'a Vec<$bytes>> for Keys<'a, $key> {
+            fn from(keys: &'a Vec<$bytes>) -> Self {
+                Self::Network(keys)
+            }
+        }
+    };
+}
+network_order!(u32, [u8; 4]);
+network_order!(u128, [u8; 16]);
 
 /// The error for a batch whose number of results, or of another column, differs from its number of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

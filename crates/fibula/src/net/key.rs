@@ -56,7 +56,13 @@ mod sealed {
 
 /// An address: `u32` for IPv4, `u128` for IPv6. Bit 0 is the most significant one.
 ///
-/// Sealed, because structures rely on these operations being plain integer arithmetic.
+/// Sealed, because engines rely on these operations being plain integer arithmetic.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key of a batch or a table",
+    label = "expected `u32` (IPv4) or `u128` (IPv6)",
+    note = "a batch is of one family, in host order: `u32::from(address)`, `u128::from(address)`",
+    note = "addresses in network byte order are `[u8; 4]` or `[u8; 16]`: `batch(&addresses)`"
+)]
 pub trait Key:
     sealed::Sealed + Copy + Ord + Hash + Default + fmt::Debug + Send + Sync + Unpin + 'static
 {
