@@ -13,6 +13,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod show;
 #[cfg(target_os = "linux")]
+mod supervisor;
+#[cfg(target_os = "linux")]
 mod verify;
 
 use std::process::ExitCode;

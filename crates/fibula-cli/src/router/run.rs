@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fibula::fib::registry::Engines;
-use fibula_router::control::{self, Flags, Level};
+use fibula_router::control::{self, Calls, Flags, Level};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use super::supervisor::Supervisor;
 use super::{check, show};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -27,8 +28,11 @@ pub(super) fn run(path: &Path, engines: Engines, messages: Messages) -> Result<E
         Level::Warning => messages.warning(text),
         Level::Note => messages.note(text),
     };
-    let ports = control::run(config, &folder, &flags, &mut again, &mut log)
-        .map_err(|error| Failure::BadInput(error.to_string()))?;
+    let mut supervisor = Supervisor::of_environment();
+    let mut notify = |notice| supervisor.notify(notice);
+    let calls = Calls { read: &mut again, log: &mut log, notify: &mut notify };
+    let ports =
+        control::run(config, &folder, &flags, calls).map_err(|error| Failure::BadInput(error.to_string()))?;
     for (name, totals) in ports {
         messages.note(format_args!("{name}: {}", show::line(&totals)));
     }

@@ -84,6 +84,35 @@ pub struct Flags {
     pub reload: Arc<AtomicBool>,
 }
 
+/// What the router reports to a supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// It forwards.
+    Ready,
+    /// The main thread has completed a turn. Comes several times a second.
+    Alive,
+    /// It reads its configuration again. [`Ready`](Self::Ready) follows.
+    Reloading,
+    /// It hands back to the kernel, and ends.
+    Stopping,
+}
+
+/// The functions that a router calls while it runs.
+pub struct Calls<'c> {
+    /// Reads the configuration again.
+    pub read: &'c mut dyn FnMut() -> Result<Config, Box<dyn core::error::Error + Send + Sync>>,
+    /// Writes a line of the log.
+    pub log: &'c mut dyn FnMut(Level, &str),
+    /// Reports to a supervisor.
+    pub notify: &'c mut dyn FnMut(Notice),
+}
+
+impl fmt::Debug for Calls<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Calls").finish_non_exhaustive()
+    }
+}
+
 /// Why the router cannot start, or why it ended.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -198,8 +227,8 @@ struct Router<'l> {
     log: &'l mut dyn FnMut(Level, &str),
 }
 
-/// Runs a router until the stop flag is set, or until all of its files are read. `read` reads the configuration again when the
-/// reload flag is set. Paths in the configuration are relative to `folder`. Returns the final counters of each port.
+/// Runs a router until the stop flag is set, or until all of its files are read. It reads the configuration again when the reload
+/// flag is set. Paths in the configuration are relative to `folder`. Returns the final counters of each port.
 ///
 /// # Errors
 /// When the router cannot start. Nothing has changed in this case.
@@ -207,9 +236,9 @@ pub fn run(
     config: Config,
     folder: &Path,
     flags: &Flags,
-    read: &mut dyn FnMut() -> Result<Config, Box<dyn core::error::Error + Send + Sync>>,
-    log: &mut dyn FnMut(Level, &str),
+    calls: Calls<'_>,
 ) -> Result<Vec<(String, Totals)>, RunError> {
+    let Calls { read, log, notify } = calls;
     // Workers go on until the kernel forwards again, so they have a flag of their own.
     let (outer, flags) = (flags, &Flags { stop: Arc::default(), reload: Arc::clone(&flags.reload) });
     let mut router = Router::start(config, folder, flags, log)?;
@@ -223,11 +252,16 @@ pub fn run(
     };
     let (mut probes, mut is_busy) = (Vec::new(), false);
     while !outer.stop.load(Ordering::Relaxed) && !router.workers.ended() {
-        if let Err(error) = router.begin_if_ready(is_busy) {
-            flags.stop.store(true, Ordering::Relaxed);
-            router.end()?;
-            return Err(error);
+        match router.begin_if_ready(is_busy) {
+            Ok(true) => notify(Notice::Ready),
+            Ok(false) => {}
+            Err(error) => {
+                flags.stop.store(true, Ordering::Relaxed);
+                router.end()?;
+                return Err(error);
+            }
         }
+        notify(Notice::Alive);
         let mut fds = vec![sys::readable(&router.netlink), sys::readable(&socket)];
         fds.extend(metrics.iter().map(sys::readable));
         // A signal may end the wait early, which does no harm.
@@ -241,9 +275,12 @@ pub fn run(
             metrics.turn(&router);
         }
         if flags.reload.swap(false, Ordering::Relaxed) {
+            notify(Notice::Reloading);
             router.reload(read().map_err(ControlError::Unread));
+            notify(Notice::Ready);
         }
     }
+    notify(Notice::Stopping);
     router.kept.hand_back();
     // The time in which workers empty their rings.
     std::thread::sleep(DRAIN);
@@ -359,9 +396,9 @@ impl<'l> Router<'l> {
 
     /// Starts the threads.
     /// Begins to forward, once the first full table of every feed is in the tables, or the time for that is over. The kernel
-    /// forwards until then, so that nothing is lost at a start.
-    fn begin_if_ready(&mut self, is_busy: bool) -> Result<(), RunError> {
-        let Some(due_ns) = self.begin_ns else { return Ok(()) };
+    /// forwards until then, so that nothing is lost at a start. Returns whether it has begun now.
+    fn begin_if_ready(&mut self, is_busy: bool) -> Result<bool, RunError> {
+        let Some(due_ns) = self.begin_ns else { return Ok(false) };
         let late = sys::now_ns() >= due_ns;
         let waiting: Vec<String> = {
             let rib = self.feeds.rib();
@@ -374,7 +411,7 @@ impl<'l> Router<'l> {
             waiting
         };
         if !waiting.is_empty() && !late {
-            return Ok(());
+            return Ok(false);
         }
         self.begin_ns = None;
         if let Some(filter) = &self.filter {
@@ -389,7 +426,7 @@ impl<'l> Router<'l> {
         let threads = self.config.shape.threads(self.config.threads);
         let name = if threads == 1 { "thread" } else { "threads" };
         (self.log)(Level::Note, &format!("forwarding with {threads} {name}"));
-        Ok(())
+        Ok(true)
     }
 
     fn spawn(&mut self, ports: &[Backend], queues: Queues, flags: &Flags) -> Result<(), RunError> {
