@@ -79,7 +79,7 @@ impl<K: Key, V> CompiledCovers<K, V> {
             self.fib.lookup_batch(block, longest);
             for (at, (&key, &found)) in block.iter().zip(&*longest).enumerate() {
                 self.report(found, Prefix::host(key), |prefix, value| {
-                    each(number * BLOCK + at, prefix, value)
+                    each(number * BLOCK + at, prefix, value);
                 });
             }
         }
