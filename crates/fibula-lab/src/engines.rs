@@ -35,7 +35,7 @@ pub fn document(records: &[(&Paper, Record)], command: &str) -> String {
                 if !is_about(claim, entry.name) {
                     continue;
                 }
-                let (found, words) = Verdict::of(claim, &record.points(exhibit)).words();
+                let (found, words) = Verdict::of(claim, &record.points(exhibit)).words(claim);
                 let from = exhibit.called();
                 let _ = writeln!(
                     text,
@@ -67,11 +67,11 @@ ones are kept close to how they were published; they are what the others are mea
 const FOUND: &str = "
 ## What was found of them
 
-The conclusions of papers that rest on an engine of this list, and whether they hold where they were measured again: medians of
-ratios of the same runs with their 95 % intervals, or values. [What papers find](findings.md) has all tables and
-figures, and why some conclusions do not hold; [benchmarks](benchmarks.md) has our own structures beside the others.
+The conclusions of papers that rest on an engine of this list, and whether they are reproduced where they were measured again:
+medians of ratios of the same runs with their 95 % intervals, or values. [What papers find](findings.md) has all tables and
+figures, the rule of the verdicts, and why some conclusions are not reproduced; [benchmarks](benchmarks.md) has our own structures beside the others.
 
-| engine | conclusion | published | measured | machine | does it hold? |
+| engine | conclusion | published | measured | machine | verdict |
 |---|---|---|---|---|---|
 ";
 
@@ -79,7 +79,7 @@ figures, and why some conclusions do not hold; [benchmarks](benchmarks.md) has o
 fn is_about(claim: &Claim, name: &str) -> bool {
     let places = match &claim.judge {
         Judge::Ratio { of, over, .. } => vec![of, over],
-        Judge::Value { of, .. } => vec![of],
+        Judge::Value { of, .. } | Judge::Construction { of, .. } => vec![of],
         Judge::Missing(_) => vec![],
     };
     let mut words =
@@ -94,6 +94,7 @@ fn title(family: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paper::Bounds;
 
     #[test]
     fn every_structure_has_a_row() {
@@ -107,11 +108,11 @@ mod tests {
     fn a_claim_is_about_the_structures_that_it_compares() {
         let claim = |judge| Claim { text: String::new(), published: String::new(), judge };
         let at = |row: &str, column: &str| (row.to_owned(), column.to_owned());
-        let (least, most) = (1.0, 2.0);
+        let is = Bounds::Near([1.0, 2.0]);
         let (of, over) = (at("*", "planb"), at("bloomfwd:h2+h2", "30"));
-        let ratio = claim(Judge::Ratio { of, over, least, most });
+        let ratio = claim(Judge::Ratio { of, over, is: is.clone() });
         assert!(is_about(&ratio, "planb") && is_about(&ratio, "bloomfwd") && !is_about(&ratio, "planb-16"));
-        let value = claim(Judge::Value { of: at("all", "build, dxr-18"), least, most });
+        let value = claim(Judge::Value { of: at("all", "build, dxr-18"), is });
         assert!(is_about(&value, "dxr-18") && !is_about(&value, "dxr-1"));
         assert!(!is_about(&claim(Judge::Missing("planb".to_owned())), "planb"));
     }

@@ -186,13 +186,16 @@ pub struct Table {
     pub made: String,
 }
 
+/// The published figure of a conclusion that the paper does not draw.
+pub const OURS: &str = "not in the paper";
+
 /// A conclusion of the paper.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// What the paper concludes.
     pub text: String,
-    /// Its figure, as published.
+    /// Its figure, as published; [`OURS`] where the conclusion is this project's own.
     pub published: String,
     /// How it is judged here.
     pub judge: Judge,
@@ -205,36 +208,61 @@ pub type At = (String, String);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Judge {
-    /// By the ratio of two values, which lies between these bounds if it holds.
+    /// By the ratio of two values.
     Ratio {
         /// The value that is divided.
         of: At,
-        /// What it is divided by.
+        /// The value that it is divided by.
         over: At,
-        /// The least ratio.
-        #[serde(default)]
-        least: f64,
-        /// The greatest ratio.
-        #[serde(default = "unbounded")]
-        most: f64,
+        /// Where the ratio lies if the claim is reproduced.
+        is: Bounds,
     },
-    /// By a value, which lies between these bounds if it holds.
+    /// By a value.
     Value {
         /// The value.
         of: At,
-        /// The least value.
-        #[serde(default)]
-        least: f64,
-        /// The greatest value.
-        #[serde(default = "unbounded")]
-        most: f64,
+        /// Where it lies if the claim is reproduced.
+        is: Bounds,
+    },
+    /// Not at all, because the value could not be another one here: a table was generated with it, or arithmetic gives it.
+    Construction {
+        /// The value.
+        of: At,
+        /// Why it could not be another one.
+        why: String,
     },
     /// Not at all: nothing that it rests on is measured.
     Missing(String),
 }
 
-const fn unbounded() -> f64 {
-    f64::INFINITY
+/// Where a value lies if a claim is reproduced.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Bounds {
+    /// Near what the paper prints: from [`TOLERANCE`] below its least figure to as much above its greatest one.
+    Near([f64; 2]),
+    /// Between two ends that read a word of the paper, such as "almost identical".
+    Within([f64; 2]),
+    /// Above this, however far: the paper says so in this word.
+    Above(f64, String),
+    /// Below this, however far: the paper says so in this word.
+    Below(f64, String),
+}
+
+/// How far from the published figures a value still reproduces them, as a share of these.
+pub const TOLERANCE: f64 = 0.1;
+
+impl Bounds {
+    /// Returns the least and the greatest value that reproduce the claim.
+    #[must_use]
+    pub fn ends(&self) -> (f64, f64) {
+        match *self {
+            Self::Near([least, most]) => (least * (1.0 - TOLERANCE), most * (1.0 + TOLERANCE)),
+            Self::Within([least, most]) => (least, most),
+            Self::Above(least, _) => (least, f64::INFINITY),
+            Self::Below(most, _) => (f64::NEG_INFINITY, most),
+        }
+    }
 }
 
 fn columns<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<Column>, D::Error> {

@@ -6,7 +6,7 @@ use super::chart::rows;
 use super::definition::{Column, Exhibit, Paper};
 use super::record::{Point, Record};
 use super::report::{notes, number};
-use super::verdict::Verdict;
+use super::verdict::{Tally, Verdict};
 
 /// Returns an exhibit as a section of Markdown: its published rows, and those that were measured. Columns that `leave_out` names
 /// are left out, such as times, which differ from run to run.
@@ -72,17 +72,22 @@ pub fn findings(paper: &Paper, record: &Record) -> String {
         paper.name
     );
     let _ = writeln!(text, "{}\n", wrapped(&measured));
-    text.push_str(
-        "| conclusion of the paper | from | published | here | does it hold here? |\n|---|---|---|---|---|\n",
-    );
+    let mut tally = Tally::default();
+    let mut rows = String::new();
     for exhibit in &paper.exhibits {
         for claim in &exhibit.claims {
-            let (found, words) = Verdict::of(claim, &record.points(exhibit)).words();
+            let verdict = Verdict::of(claim, &record.points(exhibit));
+            tally.add(claim, &verdict);
+            let (found, words) = verdict.words(claim);
             let from = exhibit.called();
-            let _ = writeln!(text, "| {} | {from} | {} | {found} | {words} |", claim.text, claim.published);
+            let _ = writeln!(rows, "| {} | {from} | {} | {found} | {words} |", claim.text, claim.published);
         }
     }
-    text.push('\n');
+    let _ = writeln!(
+        text,
+        "{}\n\n| conclusion | from | published | here | verdict |\n|---|---|---|---|---|\n{rows}",
+        wrapped(&tally.to_string())
+    );
     if paper.exhibits.iter().any(|exhibit| !exhibit.findings.is_empty()) {
         text.push_str("What this record finds otherwise than the paper, and why:\n\n");
     }

@@ -37,7 +37,8 @@ use values::{Function, bind};
 
 pub use context::{Context, Nothing, Recorded, Supply};
 pub use definition::{
-    At, Chart, Claim, Column, Dimension, Exhibit, Judge, Paper, Part, Published, RECORDED, Rates, Table, Work,
+    At, Bounds, Chart, Claim, Column, Dimension, Exhibit, Judge, OURS, Paper, Part, Published, RECORDED,
+    Rates, TOLERANCE, Table, Work,
 };
 pub use document::{findings, markdown};
 pub use packets::{Keys, Packets, Router, Routers, Way};

@@ -45,7 +45,7 @@ fn summary(page: &mut String, paper: &Paper, record: &Record) {
     if paper.exhibits.iter().any(|exhibit| !exhibit.claims.is_empty()) {
         page.push_str(
             "<div class=\"wide\"><table>\n<tr><th class=\"words\">conclusion of the paper</th><th>from</th><th>published</th>\
-             <th>here</th><th>does it hold here?</th></tr>\n",
+             <th>here</th><th>verdict</th></tr>\n",
         );
         for exhibit in &paper.exhibits {
             claims(page, exhibit, &record.points(exhibit));
@@ -81,11 +81,11 @@ fn claims(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     for claim in &exhibit.claims {
         let verdict = Verdict::of(claim, points);
         let class = match &verdict {
-            Verdict::Holds(_) => "holds",
-            Verdict::Fails(_) => "fails",
-            Verdict::Undecided(_) | Verdict::Missing(_) => "open",
+            Verdict::Reproduced(_) => "holds",
+            Verdict::NotReproduced(..) => "fails",
+            Verdict::Undecided(_) | Verdict::ByConstruction(..) | Verdict::Missing(_) => "open",
         };
-        let (found, words) = verdict.words();
+        let (found, words) = verdict.words(claim);
         let _ = writeln!(
             page,
             "<tr><td class=\"words\">{}</td><td><a href=\"#{}\">{}</a></td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>",

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::Judge;
+use super::definition::{Bounds, Judge, OURS};
 use super::record::Done;
-use super::verdict::Found;
+use super::verdict::{Found, Tally};
 use super::*;
 
 fn settings() -> Settings {
@@ -36,8 +36,15 @@ fn definitions_name_their_own_rows_and_columns() {
             assert!(exhibit.against.as_deref().is_none_or(known), "{place}");
             for claim in &exhibit.claims {
                 match &claim.judge {
-                    Judge::Ratio { of, over, .. } => assert!(known(&of.1) && known(&over.1), "{place}"),
-                    Judge::Value { of, .. } => assert!(known(&of.1), "{place}"),
+                    Judge::Ratio { of, over, is } => {
+                        assert!(known(&of.1) && known(&over.1), "{place}");
+                        two_sided(claim, is);
+                    }
+                    Judge::Value { of, is } => {
+                        assert!(known(&of.1), "{place}");
+                        two_sided(claim, is);
+                    }
+                    Judge::Construction { of, .. } => assert!(known(&of.1), "{place}"),
                     Judge::Missing(_) => {}
                 }
             }
@@ -51,6 +58,29 @@ fn definitions_name_their_own_rows_and_columns() {
             let parts: BTreeSet<&str> = exhibit.parts.iter().map(|part| part.name.as_str()).collect();
             assert_eq!(parts.len(), exhibit.parts.len(), "{place}: two parts have one name");
         }
+    }
+}
+
+/// Checks that both ends can be missed, or that the claim has the word that leaves one open.
+fn two_sided(claim: &Claim, bounds: &Bounds) {
+    let said = |word: &str| claim.text.contains(word) || claim.published.contains(word);
+    match bounds {
+        Bounds::Near([least, most]) | Bounds::Within([least, most]) => {
+            assert!(0.0 < *least && least <= most && most.is_finite(), "{}: no interval", claim.text);
+        }
+        Bounds::Above(end, word) | Bounds::Below(end, word) => {
+            assert!(0.0 < *end && end.is_finite() && !word.is_empty(), "{}: no bound", claim.text);
+            assert!(said(word), "{}: nothing says '{word}'", claim.text);
+        }
+    }
+    // A figure that is published is the one that is judged.
+    if let Bounds::Near(ends) = bounds {
+        let printed: Vec<f64> = claim
+            .published
+            .split(|letter: char| !letter.is_ascii_digit() && letter != '.')
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        assert!(ends.iter().all(|end| printed.contains(end)), "{}: {ends:?} is not published", claim.text);
     }
 }
 
@@ -170,7 +200,7 @@ impl Router for f64 {
 #[test]
 fn packets_are_forwarded_by_the_router_that_is_supplied() {
     for (name, figure, holds) in
-        [("planb", "figure-7", 3), ("multibit", "figure-5", 1), ("multibit", "figure-8", 1)]
+        [("planb", "figure-7", 3), ("multibit", "figure-5", 0), ("multibit", "figure-8", 1)]
     {
         let whole = find(name).unwrap();
         let paper = &of(whole, &[figure]);
@@ -189,7 +219,7 @@ fn packets_are_forwarded_by_the_router_that_is_supplied() {
         assert!(there.iter().all(|point| point.value.is_some() || point.column == "kernel"));
         let points: Vec<&Point> = there.iter().collect();
         let verdicts = exhibit.claims.iter().map(|claim| Verdict::of(claim, &points));
-        assert_eq!(verdicts.filter(|verdict| matches!(verdict, Verdict::Holds(_))).count(), holds);
+        assert_eq!(verdicts.filter(|verdict| matches!(verdict, Verdict::Reproduced(_))).count(), holds);
     }
 }
 
@@ -314,11 +344,11 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
     let claim = |least, most| Claim {
         text: String::new(),
         published: String::new(),
-        judge: Judge::Ratio { of: at("*", "new"), over: at("*", "old"), least, most },
+        judge: Judge::Ratio { of: at("*", "new"), over: at("*", "old"), is: Bounds::Within([least, most]) },
     };
     let found = Found { low: 2.0, least: 2.0, most: 2.0, high: 2.0, rows: 1 };
-    assert_eq!(Verdict::of(&claim(1.5, 3.0), &points), Verdict::Holds(found));
-    assert_eq!(Verdict::of(&claim(2.5, 3.0), &points), Verdict::Fails(found));
+    assert_eq!(Verdict::of(&claim(1.5, 3.0), &points), Verdict::Reproduced(found));
+    assert_eq!(Verdict::of(&claim(2.5, 3.0), &points), Verdict::NotReproduced(found, 1));
 
     // The same values of two races say little.
     let apart = [timed("a", "new", "1", &fast), timed("a", "old", "2", &slow)];
@@ -330,9 +360,78 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
 
     let none = Verdict::of(&claim(1.0, 2.0), &[]);
     assert_eq!(none, Verdict::Missing("its values are missing".to_owned()));
-    let value =
-        Claim { judge: Judge::Value { of: at("b", "new"), least: 0.0, most: 10.0 }, ..claim(0.0, 0.0) };
-    assert!(matches!(Verdict::of(&value, &points), Verdict::Holds(_)));
+    let is = Bounds::Within([0.5, 10.0]);
+    let value = Claim { judge: Judge::Value { of: at("b", "new"), is }, ..claim(0.0, 0.0) };
+    assert!(matches!(Verdict::of(&value, &points), Verdict::Reproduced(_)));
+}
+
+/// A claim about the column `new`.
+fn about_new(published: &str, is: Bounds) -> Claim {
+    let of = ("*".to_owned(), "new".to_owned());
+    Claim { text: String::new(), published: published.to_owned(), judge: Judge::Value { of, is } }
+}
+
+fn between(row: &str, [low, value, high]: [f64; 3]) -> Point {
+    Point { low: Some(low), high: Some(high), ..Point::new(row, "new", value) }
+}
+
+#[test]
+fn a_published_range_is_missed_above_as_well_as_below() {
+    let claim = about_new("1.4 to 5.6", Bounds::Near([1.4, 5.6]));
+    let verdict = |points: &[Point]| Verdict::of(&claim, &points.iter().collect::<Vec<_>>());
+    let words = |points: &[Point]| verdict(points).words(&claim).1;
+    let inside = between("a", [1.3, 2.0, 6.1]);
+    assert_eq!(words(std::slice::from_ref(&inside)), "reproduced");
+    assert_eq!(words(&[between("b", [6.75, 6.95, 7.2])]), "not reproduced");
+    assert_eq!(words(&[between("b", [1.0, 1.1, 1.2])]), "not reproduced");
+    let across = "undecidable: an interval reaches over a bound";
+    assert_eq!(words(&[between("b", [6.0, 6.1, 6.3])]), across);
+    assert_eq!(words(&[between("b", [1.2, 1.4, 1.6])]), across);
+    // One row that is surely beyond decides, whatever the others are.
+    let rows = [inside, between("b", [6.0, 6.1, 6.3]), between("c", [9.0, 9.5, 9.9])];
+    assert_eq!(words(&rows[..2]), across);
+    assert_eq!(words(&rows), "not reproduced (1 of 3 rows)");
+    assert!(matches!(verdict(&rows), Verdict::NotReproduced(_, 1)));
+}
+
+#[test]
+fn a_word_of_the_paper_leaves_one_side_open() {
+    let points = [between("a", [40.0, 50.0, 60.0]), between("b", [1.1, 1.2, 1.3])];
+    let points: Vec<&Point> = points.iter().collect();
+    let verdict = |is| Verdict::of(&about_new("", is), &points);
+    assert!(matches!(verdict(Bounds::Above(1.0, "faster".to_owned())), Verdict::Reproduced(_)));
+    assert!(matches!(verdict(Bounds::Above(1.25, "faster".to_owned())), Verdict::Undecided(_)));
+    assert!(matches!(verdict(Bounds::Above(2.0, "faster".to_owned())), Verdict::NotReproduced(_, 1)));
+    assert!(matches!(verdict(Bounds::Below(100.0, "slower".to_owned())), Verdict::Reproduced(_)));
+    assert!(matches!(verdict(Bounds::Below(45.0, "slower".to_owned())), Verdict::Undecided(_)));
+    assert!(matches!(verdict(Bounds::Below(1.0, "slower".to_owned())), Verdict::NotReproduced(_, 2)));
+}
+
+#[test]
+fn circular_comparisons_and_our_own_do_not_count() {
+    let point = between("a", [2.0, 2.0, 2.0]);
+    let of = ("*".to_owned(), "new".to_owned());
+    let judge = Judge::Construction { of, why: "it was made so".to_owned() };
+    let circular = Claim { judge, ..about_new("2", Bounds::Near([2.0, 2.0])) };
+    let verdict = Verdict::of(&circular, &[&point]);
+    assert_eq!(verdict.words(&circular), ("2".to_owned(), "by construction: it was made so".to_owned()));
+    assert!(matches!(Verdict::of(&circular, &[]), Verdict::Missing(_)));
+
+    let ours = about_new(OURS, Bounds::Within([1.0, 3.0]));
+    let held = Verdict::of(&ours, &[&point]);
+    assert_eq!(held.words(&ours).1, "holds here");
+    let theirs = about_new("2", Bounds::Near([2.0, 2.0]));
+    let mut tally = Tally::default();
+    for (claim, verdict) in [(&circular, verdict), (&ours, held), (&theirs, Verdict::of(&theirs, &[&point]))]
+    {
+        tally.add(claim, &verdict);
+    }
+    let said = tally.to_string();
+    assert!(
+        said.starts_with("Of the paper's 1 conclusions that can be judged, 1 are reproduced, 0 are not"),
+        "{said}"
+    );
+    assert!(said.contains("1 hold by construction"), "{said}");
 }
 
 /// A paper of one figure.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::definition::{At, Claim, Judge};
+use super::definition::{At, Claim, Judge, OURS};
 use super::record::Point;
 use crate::bench::Interval;
 
@@ -39,15 +39,17 @@ impl Ratio {
     }
 }
 
-/// Whether a claim holds.
+/// Whether a claim is reproduced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// It holds: the whole interval is between its bounds.
-    Holds(Found),
-    /// It does not: the whole interval is beyond them.
-    Fails(Found),
-    /// The spread is too wide to decide it, or it holds in some rows and not in others.
+    /// It is: every interval is between the bounds.
+    Reproduced(Found),
+    /// It is not: in this many rows, the whole interval is beyond the bounds.
+    NotReproduced(Found, usize),
+    /// An interval reaches over a bound, and no row is beyond it.
     Undecided(Found),
+    /// It could not be otherwise, for this reason, and so it shows nothing.
+    ByConstruction(Found, String),
     /// What it rests on was not measured.
     Missing(String),
 }
@@ -65,6 +67,19 @@ pub struct Found {
     pub high: f64,
     /// Values, one a row.
     pub rows: usize,
+}
+
+impl Found {
+    fn of(values: &[[f64; 3]]) -> Option<Self> {
+        let fold = |place: usize, by: fn(f64, f64) -> f64| values.iter().map(|value| value[place]).reduce(by);
+        Some(Self {
+            low: fold(0, f64::min)?,
+            least: fold(1, f64::min)?,
+            most: fold(1, f64::max)?,
+            high: fold(2, f64::max)?,
+            rows: values.len(),
+        })
+    }
 }
 
 impl fmt::Display for Found {
@@ -95,63 +110,107 @@ impl Verdict {
     pub fn of(claim: &Claim, points: &[&Point]) -> Self {
         let (values, bounds) = match &claim.judge {
             Judge::Missing(why) => return Self::Missing(why.clone()),
-            Judge::Value { of, least, most } => {
-                let ends = |point: &&Point| {
-                    let value = point.value?;
-                    Some([point.low.unwrap_or(value), value, point.high.unwrap_or(value)])
-                };
-                (at(points, of).iter().filter_map(ends).collect::<Vec<_>>(), (*least, *most))
+            Judge::Construction { of, why } => {
+                return Found::of(&intervals(points, of))
+                    .map_or_else(Self::unmeasured, |found| Self::ByConstruction(found, why.clone()));
             }
-            Judge::Ratio { of, over, least, most } => {
-                let dividends = at(points, of);
+            Judge::Value { of, is } => (intervals(points, of), is),
+            Judge::Ratio { of, over, is } => {
                 let ratio = |point: &&Point| {
                     let row = if over.0 == "*" { &point.row } else { &over.0 };
                     let over = points.iter().find(|other| other.row == *row && other.column == over.1)?;
                     let ratio = Ratio::of(point, over)?;
                     Some([ratio.low, ratio.median, ratio.high])
                 };
-                (dividends.iter().filter_map(ratio).collect(), (*least, *most))
+                (at(points, of).iter().filter_map(ratio).collect(), is)
             }
         };
-        Self::between(&values, bounds)
-    }
-
-    /// Returns what the claim was judged by, and whether it holds, in words.
-    #[must_use]
-    pub fn words(&self) -> (String, String) {
-        match self {
-            Self::Holds(found) => (found.to_string(), "yes".to_owned()),
-            Self::Fails(found) => (found.to_string(), "no".to_owned()),
-            Self::Undecided(found) if found.rows > 1 => {
-                (found.to_string(), "in some rows, or undecidable by the spread".to_owned())
-            }
-            Self::Undecided(found) => (found.to_string(), "undecidable: the spread is too wide".to_owned()),
-            Self::Missing(why) => (String::new(), format!("not measured: {why}")),
-        }
-    }
-
-    fn between(values: &[[f64; 3]], (least, most): (f64, f64)) -> Self {
-        if values.is_empty() {
-            return Self::Missing("its values are missing".to_owned());
-        }
-        let fold = |place: usize, by: fn(f64, f64) -> f64| {
-            values.iter().map(|value| value[place]).reduce(by).unwrap_or_default()
-        };
-        let found = Found {
-            low: fold(0, f64::min),
-            least: fold(1, f64::min),
-            most: fold(1, f64::max),
-            high: fold(2, f64::max),
-            rows: values.len(),
-        };
-        let holds = |value: &[f64; 3]| value[0] >= least && value[2] <= most;
-        let fails = |value: &[f64; 3]| value[2] < least || value[0] > most;
+        let Some(found) = Found::of(&values) else { return Self::unmeasured() };
+        let (least, most) = bounds.ends();
+        let beyond = values.iter().filter(|value| value[2] < least || value[0] > most).count();
         match () {
-            () if values.iter().all(holds) => Self::Holds(found),
-            () if values.iter().all(fails) => Self::Fails(found),
+            () if beyond > 0 => Self::NotReproduced(found, beyond),
+            () if found.low >= least && found.high <= most => Self::Reproduced(found),
             () => Self::Undecided(found),
         }
     }
+
+    fn unmeasured() -> Self {
+        Self::Missing("its values are missing".to_owned())
+    }
+
+    /// Returns what a claim was judged by, and the verdict in words.
+    #[must_use]
+    pub fn words(&self, claim: &Claim) -> (String, String) {
+        let ours = claim.published == OURS;
+        match self {
+            Self::Reproduced(found) => {
+                (found.to_string(), if ours { "holds here" } else { "reproduced" }.to_owned())
+            }
+            Self::NotReproduced(found, beyond) => {
+                let no = if ours { "does not hold here" } else { "not reproduced" };
+                let rows = if found.rows > 1 {
+                    format!(" ({beyond} of {} rows)", found.rows)
+                } else {
+                    String::new()
+                };
+                (found.to_string(), format!("{no}{rows}"))
+            }
+            Self::Undecided(found) => {
+                (found.to_string(), "undecidable: an interval reaches over a bound".to_owned())
+            }
+            Self::ByConstruction(found, why) => (found.to_string(), format!("by construction: {why}")),
+            Self::Missing(why) => (String::new(), format!("not measured: {why}")),
+        }
+    }
+}
+
+/// How many conclusions of a paper have each verdict. Those that are this project's own do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    reproduced: usize,
+    not_reproduced: usize,
+    undecided: usize,
+    by_construction: usize,
+    missing: usize,
+}
+
+impl Tally {
+    /// Counts a verdict.
+    pub(super) fn add(&mut self, claim: &Claim, verdict: &Verdict) {
+        if claim.published == OURS {
+            return;
+        }
+        *match verdict {
+            Verdict::Reproduced(_) => &mut self.reproduced,
+            Verdict::NotReproduced(..) => &mut self.not_reproduced,
+            Verdict::Undecided(_) => &mut self.undecided,
+            Verdict::ByConstruction(..) => &mut self.by_construction,
+            Verdict::Missing(_) => &mut self.missing,
+        } += 1;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reproduced, not_reproduced, undecided, by_construction, missing } = self;
+        write!(
+            f,
+            "Of the paper's {} conclusions that can be judged, {reproduced} are reproduced, {not_reproduced} are not, and \
+             {undecided} are undecidable. {by_construction} hold by construction and {missing} are not measured: these do \
+             not count.",
+            reproduced + not_reproduced + undecided
+        )
+    }
+}
+
+/// Returns the values of a place with the ends of their intervals.
+fn intervals(points: &[&Point], place: &At) -> Vec<[f64; 3]> {
+    let ends = |point: &&Point| {
+        let value = point.value?;
+        Some([point.low.unwrap_or(value), value, point.high.unwrap_or(value)])
+    };
+    at(points, place).iter().filter_map(ends).collect()
 }
 
 /// Returns the values of a place.

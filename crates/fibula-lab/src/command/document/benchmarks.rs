@@ -47,7 +47,13 @@ const FINDINGS: &str = "\
 Records of `fibula-lab paper`: published values beside measured ones, and why they differ where they do. Rates are
 medians of the runs with their 95 % intervals; all structures of a part look up the same addresses in turn, and every answer is
 checked. [Tables from the papers](papers.md) has what can be counted of the other papers. A published rate is that of another
-machine: what can be compared are ratios.
+machine: ratios can be compared, and a rate that is not reproduced says as much of the processors as of the engines.
+
+**Verdicts** have two sides. A published figure or range is *reproduced* if every row's 95 % interval lies within a tenth of it: above
+nine tenths of its least and below eleven tenths of its greatest value. It is *not reproduced* if the interval of any row lies
+wholly outside, above as well as below, and *undecidable* otherwise. Where the paper has a word and no figure (\"faster\", \"at
+least\"), one side is open, as the word says. *By construction* marks values that could not be others, such as shares of a table that was
+generated with them; these show nothing, and do not count. Conclusions that are *not in the paper* are our own: they hold here or do not.
 
 ";
 
