@@ -68,7 +68,8 @@ Rates are in million lookups a second: the median of the runs. In each run the e
 In brackets are the instruction set or the batch that was fastest, and the width of the median's 95 % interval in percent
 of it; `~` marks a median with an interval wider than 20 %, too noisy to be compared. *Ratios* are compared run by run,
 which noise that slows everything does not change; they have their 95 % intervals. Every answer was compared with an
-oracle's in the same run. Compare only figures of the same table and machine.
+oracle's in the same run. Compare only figures of the same table and machine. A record is of the code of its commit, and says
+nothing of what changed since: `git log COMMIT.. -- crates/fibula/src` lists that.
 
 Each instruction set was measured in batches of 256, and in other batches the one that was the fastest there. Oracles and
 rivals other than DPDK and PlanB were measured with single keys and in batches of 256 only.
@@ -121,7 +122,12 @@ fn section(text: &mut String, record: &Record) {
         line("Transparent huge pages", setting.clone());
     }
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
-    line("Commit", program.commit.clone().unwrap_or_else(|| "unknown: not run from a checkout".to_owned()));
+    line("Commit", commit(program.commit.as_deref()));
+    let gone = gone(&record.rows);
+    if !gone.is_empty() {
+        let names: Vec<_> = gone.iter().map(|name| format!("`{name}`")).collect();
+        line("Engines of this record that there are no more", names.join(", "));
+    }
     let many = plan.many_keys.map_or(String::new(), |many| format!(", some of {}", grouped(many)));
     line("Runs", format!("{} of {} keys each{many}, {date}", plan.runs, grouped(plan.keys)));
     let threads: Vec<_> = plan.threads.iter().map(usize::to_string).collect();
@@ -140,6 +146,26 @@ fn section(text: &mut String, record: &Record) {
         line("Recorded addresses", name.clone());
     }
     structures(text, record);
+}
+
+/// Returns the commit of a record in words: what a reader must know of it.
+pub(super) fn commit(name: Option<&str>) -> String {
+    match name {
+        None => "unknown: not run from a checkout".to_owned(),
+        Some(name) if name.ends_with("-dirty") => format!("{name}, with changes that were not committed"),
+        Some(name) => name.to_owned(),
+    }
+}
+
+/// Returns the engines that were measured, and that no list has today.
+fn gone(rows: &[Row]) -> BTreeSet<&str> {
+    let entries = fibula_workload::engines::entries(fibula_published::ENGINES);
+    // Before a colon, the name of a variant is that of its engine.
+    let known = |name: &str| {
+        let kind = name.split(':').next().unwrap_or(name);
+        entries.iter().any(|entry| entry.name == kind)
+    };
+    rows.iter().filter(|row| !row.rival && !known(&row.engine)).map(|row| row.engine.as_str()).collect()
 }
 
 /// Formats a number with commas between the thousands.

@@ -136,8 +136,11 @@ fn documents_hold_all_that_records_do() {
         assert!(document.charts.iter().any(|(name, svg)| *name == chart && svg.starts_with("<svg ")));
     }
     assert!(document.text.contains("no room for <this> & that"));
-    let commit = records[0].program.commit.as_deref().unwrap_or("unknown: not run from a checkout");
-    assert!(document.text.contains(&format!("- Commit: {commit}\n")));
+    let commit = document::commit;
+    let words = commit(records[0].program.commit.as_deref());
+    assert!(document.text.contains(&format!("- Commit: {words}\n")));
+    assert_eq!(commit(Some("1a2b-dirty")), "1a2b-dirty, with changes that were not committed");
+    assert_eq!((commit(Some("1a2b")), &commit(None)[..7]), ("1a2b".to_owned(), "unknown"));
     assert!(document.text.contains("Ratios to the best of DPDK's tables and the published engines"));
     let size = format!("500 prefixes, {} next hops", records[0].rows[0].next_hops);
     assert!(document.text.contains(&size), "{size}");

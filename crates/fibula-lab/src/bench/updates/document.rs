@@ -6,16 +6,24 @@ use std::collections::BTreeSet;
 use super::lines::{self, Line, Words};
 use super::row::{Part, UpdateRecord, UpdateRow};
 use crate::bench::chart::number;
-use crate::bench::document::{Document, grouped, title};
+use crate::bench::document::{Document, commit, grouped, title};
 use fibula_workload::machine::slug;
 
 const INTRODUCTION: &str = "\
 What changes cost, in microseconds for each change: the median of the runs. Our engines are in a live table, and the time
-includes its routes and publishing; *rebuild* marks those that are built anew for each call. Rivals change by their own
+includes its routes and publishing; *rebuild* marks those that are built anew for each call, and *rebuild then, in place today* those
+whose figures say nothing of today's code. Rivals change by their own
 functions, one change after the other; `rte_fib` and `rte_fib6` include their own routes, and nothing of theirs is published
 for readers. Every prefix that is removed is added again, in random order. Answers at the ends of changed prefixes were
-compared with an oracle's in the same run. Changes are timed by wall-clock time.
+compared with an oracle's in the same run. Changes are timed by wall-clock time, which counts other programs: the load of the machine is in
+none of these records, so compare the rates beside a writer with care.
 ";
+
+/// Whether an engine of this name changes in place today.
+fn changes_in_place(name: &str) -> bool {
+    let entries = fibula_workload::engines::entries(fibula_published::ENGINES);
+    entries.iter().any(|entry| entry.name == name && entry.update == "in-place")
+}
 
 /// Adds the section of these records, and their charts.
 pub(in crate::bench) fn section(document: &mut Document, records: &[UpdateRecord], folder: &str) {
@@ -46,7 +54,7 @@ struct Section<'a> {
 impl Section<'_> {
     fn write(&self, document: &mut Document, folder: &str) {
         let UpdateRecord { date, table, machine, program, plan, recorded, .. } = self.record;
-        let commit = program.commit.as_deref().unwrap_or("unknown");
+        let commit = commit(program.commit.as_deref());
         let _ = write!(
             document.text,
             "\n### Updates of {}, {}, on {}\n\n- {} prefixes; {} runs, {date}, commit {commit}\n",
@@ -119,6 +127,9 @@ impl Section<'_> {
     fn label(&self, name: &str) -> String {
         match self.rows.iter().find(|row| row.engine == name) {
             Some(row) if row.rival => format!("{name} (rival)"),
+            Some(row) if row.update != "in-place" && changes_in_place(name) => {
+                format!("{name} (rebuild then, in place today)")
+            }
             Some(row) if row.update != "in-place" => format!("{name} (rebuild)"),
             _ => name.to_owned(),
         }
