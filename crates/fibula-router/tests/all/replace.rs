@@ -24,6 +24,11 @@ fn routes(count: u32, hop: NextHop) -> Vec<Change<u32>> {
     (0..count).filter_map(|n| Some(Change::Insert(Route::new(prefix(n).ok()?, hop)))).collect()
 }
 
+/// The first of 64 addresses of a prefix that stays, evenly among those that come and go.
+fn stay_at(n: u32) -> u32 {
+    0x2000_0000 + ((n * (count() / 256)) << 8)
+}
+
 #[test]
 fn every_packet_leaves_once_by_its_old_or_its_new_next_hop() {
     let mut fabric = network::fabric();
@@ -32,9 +37,9 @@ fn every_packet_leaves_once_by_its_old_or_its_new_next_hop() {
     let ten = network::add(&mut fabric, Hop::Via { interface: 2, gateway: Gateway::V4(0x0a00_0201) });
     let table = fabric.vrfs[0].table.clone();
     let (right, ten) = (NextHop::try_from(right).unwrap(), NextHop::try_from(ten).unwrap());
-    // Prefixes that stay, among those that change: their next hop changes too.
-    let stays: Vec<Prefix<u32>> =
-        (0..256u32).map(|n| Prefix::new(0x3000_0000 + (n << 12), 20).unwrap()).collect();
+    // Prefixes that stay, each within one that comes and goes, so that the load rewrites what their packets are looked up in. Their next
+    // hop changes too.
+    let stays: Vec<Prefix<u32>> = (0..256).map(|n| Prefix::new(stay_at(n), 26).unwrap()).collect();
     let stay = |hop| stays.iter().map(|&prefix| Change::Insert(Route::new(prefix, hop))).collect::<Vec<_>>();
     table.apply(&stay(right)).unwrap();
 
@@ -61,12 +66,12 @@ fn every_packet_leaves_once_by_its_old_or_its_new_next_hop() {
             }
             done.store(true, Ordering::Relaxed);
         });
-        let template = build("eth R0 a / ip4 10.0.0.1 48.0.0.1 / udp 1 2 / data 18", &[]).bytes;
+        let template = build("eth R0 a / ip4 10.0.0.1 32.0.0.1 / udp 1 2 / data 18", &[]).bytes;
         let mut sent = 0u64;
         while !done.load(Ordering::Relaxed) {
             for n in 0..64u32 {
                 let mut bytes = template.clone();
-                let destination = 0x3000_0000 + (((sent as u32 + n) % 256) << 12) + n;
+                let destination = stay_at((sent as u32 + n) % 256) + n;
                 bytes[30..34].copy_from_slice(&destination.to_be_bytes());
                 bytes[24..26].fill(0);
                 let sum = fibula_router::packet::checksum::checksum(&bytes[14..34]);
