@@ -1,6 +1,7 @@
 //! What has no other place: long changes, the guide's examples, the shape of engine folders.
 
 mod churn;
+mod claims;
 mod cookbook;
 mod engine_folders;
 mod published;

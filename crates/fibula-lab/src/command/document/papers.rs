@@ -27,7 +27,7 @@ const INTRODUCTION: &str = "\
 
 # Tables from the papers, repeated
 
-`fibula-lab paper NAME -o DIR` measures every table and figure of a paper on your machine. This page has those that hold counts,
+`fibula-lab paper NAME -o DIR` measures the tables and figures of a paper on your machine. This page has those that hold counts,
 which are the same on every machine. Rows marked *published* are quoted from the papers, which measured other routing tables.
 2015 and 2023 are the full IPv4 tables `pch4-2015` and `dfz4-2023`, and `dfz6-2024` is a full IPv6 table;
 [Generated tables](tables.md) describes the last two. Build times are in the [benchmarks](benchmarks.md).
