@@ -60,6 +60,9 @@ fn head(text: &mut String, title: &str, record: &Value, routes: &str) -> Result<
         let before = if niceness < 0 { "; the measurement had a higher priority" } else { "" };
         writeln!(text, "Other work on the machine just before: a load average of {load}{before}.")?;
     }
+    if record["commit"].is_null() || record["date"].is_null() {
+        writeln!(text, "The record names no commit or no day: the router may have changed since.")?;
+    }
     writeln!(text)?;
     Ok(())
 }
@@ -98,8 +101,14 @@ fn veth(text: &mut String, record: &Value, name: &str) -> Result<String, Box<dyn
             (row["way"].as_str().unwrap_or("?"), row["without_loss_pps"].as_f64().unwrap_or(0.0));
         let lost = row["lost_at_twice"].as_f64().unwrap_or(0.0) * 100.0;
         let [p50, p99, p999] = ["p50", "p99", "p999"].map(|at| &row[format!("{at}_us_at_half")]);
-        writeln!(text, "| {way} | {} | {rate:.0} | {lost:.1} % | {p50} | {p99} | {p999} |", row["size"])?;
-        let thousands = format!("{:.0} thousand", rate / 1000.0);
+        // Without a loss at twice the rate, the generator was at its limit, and not this way.
+        let least = if lost == 0.0 { "at least " } else { "" };
+        writeln!(
+            text,
+            "| {way} | {} | {least}{rate:.0} | {lost:.1} % | {p50} | {p99} | {p999} |",
+            row["size"]
+        )?;
+        let thousands = format!("{least}{:.0} thousand", rate / 1000.0);
         drawn.push(Bar {
             name: format!("{way}, {} bytes", row["size"]),
             values: vec![rate / 1000.0],

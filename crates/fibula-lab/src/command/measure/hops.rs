@@ -130,7 +130,7 @@ impl Array {
     fn value(&self, next_hop: NextHop, hash: u32) -> Option<u64> {
         let hop = match self.0.get(next_hop.id() as usize)? {
             Hop::Group(members) => {
-                let at = (u64::from(hash) * members.len() as u64 >> 32) as usize;
+                let at = ((u64::from(hash) * members.len() as u64) >> 32) as usize;
                 self.0.get(*members.get(at)? as usize)?
             }
             hop => hop,
