@@ -94,7 +94,7 @@ fn title(family: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::Bounds;
+    use crate::paper::Expected;
 
     #[test]
     fn every_structure_has_a_row() {
@@ -108,7 +108,7 @@ mod tests {
     fn a_claim_is_about_the_structures_that_it_compares() {
         let claim = |judge| Claim { text: String::new(), published: String::new(), judge };
         let at = |row: &str, column: &str| (row.to_owned(), column.to_owned());
-        let is = Bounds::Near([1.0, 2.0]);
+        let is = Expected::Near([1.0, 2.0]);
         let (of, over) = (at("*", "planb"), at("bloomfwd:h2+h2", "30"));
         let ratio = claim(Judge::Ratio { of, over, is: is.clone() });
         assert!(is_about(&ratio, "planb") && is_about(&ratio, "bloomfwd") && !is_about(&ratio, "planb-16"));

@@ -29,7 +29,7 @@ pub struct Fault {
     /// What it becomes.
     pub replace: String,
     /// The test that must catch it: `lib NAME` (a unit test of the library), `published NAME` (one of the engines of
-    /// papers), or `machine`, `allocation` or `buffer` and a name.
+    /// papers), `lab NAME` (one of the laboratory), or a test program such as `machine`, and a name.
     pub test: String,
 }
 
@@ -66,6 +66,7 @@ impl Fault {
         let mut arguments = match target {
             "lib" => vec!["test", "--package", "fibula", "--lib"],
             "published" => vec!["test", "--package", "fibula-published", "--lib"],
+            "lab" => vec!["test", "--package", "fibula-lab", "--lib"],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
             // With the engines of papers over narrow tables.
             _ => vec!["test", "--features", "fibula-proof/exhaustive", "--test", target],

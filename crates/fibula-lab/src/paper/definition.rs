@@ -215,14 +215,14 @@ pub enum Judge {
         /// The value that it is divided by.
         over: At,
         /// Where the ratio lies if the claim is reproduced.
-        is: Bounds,
+        is: Expected,
     },
     /// By a value.
     Value {
         /// The value.
         of: At,
         /// Where it lies if the claim is reproduced.
-        is: Bounds,
+        is: Expected,
     },
     /// Not at all, because the value could not be another one here: a table was generated with it, or arithmetic gives it.
     Construction {
@@ -238,7 +238,7 @@ pub enum Judge {
 /// Where a value lies if a claim is reproduced.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Bounds {
+pub enum Expected {
     /// Near what the paper prints: from [`TOLERANCE`] below its least figure to as much above its greatest one.
     Near([f64; 2]),
     /// Between two ends that read a word of the paper, such as "almost identical".
@@ -252,7 +252,7 @@ pub enum Bounds {
 /// How far from the published figures a value still reproduces them, as a share of these.
 pub const TOLERANCE: f64 = 0.1;
 
-impl Bounds {
+impl Expected {
     /// Returns the least and the greatest value that reproduce the claim.
     #[must_use]
     pub fn ends(&self) -> (f64, f64) {

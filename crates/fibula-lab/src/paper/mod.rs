@@ -37,7 +37,7 @@ use values::{Function, bind};
 
 pub use context::{Context, Nothing, Recorded, Supply};
 pub use definition::{
-    At, Bounds, Chart, Claim, Column, Dimension, Exhibit, Judge, OURS, Paper, Part, Published, RECORDED,
+    At, Chart, Claim, Column, Dimension, Exhibit, Expected, Judge, OURS, Paper, Part, Published, RECORDED,
     Rates, TOLERANCE, Table, Work,
 };
 pub use document::{findings, markdown};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::{Bounds, Judge, OURS};
+use super::definition::{Expected, Judge, OURS};
 use super::record::Done;
 use super::verdict::{Found, Tally};
 use super::*;
@@ -62,19 +62,19 @@ fn definitions_name_their_own_rows_and_columns() {
 }
 
 /// Checks that both ends can be missed, or that the claim has the word that leaves one open.
-fn two_sided(claim: &Claim, bounds: &Bounds) {
+fn two_sided(claim: &Claim, bounds: &Expected) {
     let said = |word: &str| claim.text.contains(word) || claim.published.contains(word);
     match bounds {
-        Bounds::Near([least, most]) | Bounds::Within([least, most]) => {
+        Expected::Near([least, most]) | Expected::Within([least, most]) => {
             assert!(0.0 < *least && least <= most && most.is_finite(), "{}: no interval", claim.text);
         }
-        Bounds::Above(end, word) | Bounds::Below(end, word) => {
+        Expected::Above(end, word) | Expected::Below(end, word) => {
             assert!(0.0 < *end && end.is_finite() && !word.is_empty(), "{}: no bound", claim.text);
             assert!(said(word), "{}: nothing says '{word}'", claim.text);
         }
     }
     // A figure that is published is the one that is judged.
-    if let Bounds::Near(ends) = bounds {
+    if let Expected::Near(ends) = bounds {
         let printed: Vec<f64> = claim
             .published
             .split(|letter: char| !letter.is_ascii_digit() && letter != '.')
@@ -344,7 +344,7 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
     let claim = |least, most| Claim {
         text: String::new(),
         published: String::new(),
-        judge: Judge::Ratio { of: at("*", "new"), over: at("*", "old"), is: Bounds::Within([least, most]) },
+        judge: Judge::Ratio { of: at("*", "new"), over: at("*", "old"), is: Expected::Within([least, most]) },
     };
     let found = Found { low: 2.0, least: 2.0, most: 2.0, high: 2.0, rows: 1 };
     assert_eq!(Verdict::of(&claim(1.5, 3.0), &points), Verdict::Reproduced(found));
@@ -360,13 +360,13 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
 
     let none = Verdict::of(&claim(1.0, 2.0), &[]);
     assert_eq!(none, Verdict::Missing("its values are missing".to_owned()));
-    let is = Bounds::Within([0.5, 10.0]);
+    let is = Expected::Within([0.5, 10.0]);
     let value = Claim { judge: Judge::Value { of: at("b", "new"), is }, ..claim(0.0, 0.0) };
     assert!(matches!(Verdict::of(&value, &points), Verdict::Reproduced(_)));
 }
 
 /// A claim about the column `new`.
-fn about_new(published: &str, is: Bounds) -> Claim {
+fn about_new(published: &str, is: Expected) -> Claim {
     let of = ("*".to_owned(), "new".to_owned());
     Claim { text: String::new(), published: published.to_owned(), judge: Judge::Value { of, is } }
 }
@@ -377,7 +377,7 @@ fn between(row: &str, [low, value, high]: [f64; 3]) -> Point {
 
 #[test]
 fn a_published_range_is_missed_above_as_well_as_below() {
-    let claim = about_new("1.4 to 5.6", Bounds::Near([1.4, 5.6]));
+    let claim = about_new("1.4 to 5.6", Expected::Near([1.4, 5.6]));
     let verdict = |points: &[Point]| Verdict::of(&claim, &points.iter().collect::<Vec<_>>());
     let words = |points: &[Point]| verdict(points).words(&claim).1;
     let inside = between("a", [1.3, 2.0, 6.1]);
@@ -399,12 +399,12 @@ fn a_word_of_the_paper_leaves_one_side_open() {
     let points = [between("a", [40.0, 50.0, 60.0]), between("b", [1.1, 1.2, 1.3])];
     let points: Vec<&Point> = points.iter().collect();
     let verdict = |is| Verdict::of(&about_new("", is), &points);
-    assert!(matches!(verdict(Bounds::Above(1.0, "faster".to_owned())), Verdict::Reproduced(_)));
-    assert!(matches!(verdict(Bounds::Above(1.25, "faster".to_owned())), Verdict::Undecided(_)));
-    assert!(matches!(verdict(Bounds::Above(2.0, "faster".to_owned())), Verdict::NotReproduced(_, 1)));
-    assert!(matches!(verdict(Bounds::Below(100.0, "slower".to_owned())), Verdict::Reproduced(_)));
-    assert!(matches!(verdict(Bounds::Below(45.0, "slower".to_owned())), Verdict::Undecided(_)));
-    assert!(matches!(verdict(Bounds::Below(1.0, "slower".to_owned())), Verdict::NotReproduced(_, 2)));
+    assert!(matches!(verdict(Expected::Above(1.0, "faster".to_owned())), Verdict::Reproduced(_)));
+    assert!(matches!(verdict(Expected::Above(1.25, "faster".to_owned())), Verdict::Undecided(_)));
+    assert!(matches!(verdict(Expected::Above(2.0, "faster".to_owned())), Verdict::NotReproduced(_, 1)));
+    assert!(matches!(verdict(Expected::Below(100.0, "slower".to_owned())), Verdict::Reproduced(_)));
+    assert!(matches!(verdict(Expected::Below(45.0, "slower".to_owned())), Verdict::Undecided(_)));
+    assert!(matches!(verdict(Expected::Below(1.0, "slower".to_owned())), Verdict::NotReproduced(_, 2)));
 }
 
 #[test]
@@ -412,15 +412,15 @@ fn circular_comparisons_and_our_own_do_not_count() {
     let point = between("a", [2.0, 2.0, 2.0]);
     let of = ("*".to_owned(), "new".to_owned());
     let judge = Judge::Construction { of, why: "it was made so".to_owned() };
-    let circular = Claim { judge, ..about_new("2", Bounds::Near([2.0, 2.0])) };
+    let circular = Claim { judge, ..about_new("2", Expected::Near([2.0, 2.0])) };
     let verdict = Verdict::of(&circular, &[&point]);
     assert_eq!(verdict.words(&circular), ("2".to_owned(), "by construction: it was made so".to_owned()));
     assert!(matches!(Verdict::of(&circular, &[]), Verdict::Missing(_)));
 
-    let ours = about_new(OURS, Bounds::Within([1.0, 3.0]));
+    let ours = about_new(OURS, Expected::Within([1.0, 3.0]));
     let held = Verdict::of(&ours, &[&point]);
     assert_eq!(held.words(&ours).1, "holds here");
-    let theirs = about_new("2", Bounds::Near([2.0, 2.0]));
+    let theirs = about_new("2", Expected::Near([2.0, 2.0]));
     let mut tally = Tally::default();
     for (claim, verdict) in [(&circular, verdict), (&ours, held), (&theirs, Verdict::of(&theirs, &[&point]))]
     {
