@@ -1,5 +1,5 @@
-//! A full table that changes for long, beside readers that stall: at the end it answers like a table that is built from its
-//! routes, and takes hardly more bytes.
+//! A full table that changes for long, beside readers that stall: on the way it answers like routes that are changed in the same way, and at
+//! the end like a table that is built from its routes, in hardly more bytes.
 //!
 //! `FIBULA_CHURN` is the number of changes for each family (1,000,000), of which a hundred million take minutes.
 
@@ -16,6 +16,9 @@ use fibula_workload::table::{Profile, TableSpec, generate};
 
 /// Routes that come and go below those of the table.
 const EXTRA: usize = 20_000;
+
+/// Changes between two comparisons with the oracle.
+const COMPARED: usize = 10_000;
 
 /// Changes between two calls of `maintain`.
 const MAINTAINED: usize = 50_000;
@@ -128,6 +131,22 @@ fn stall<K: TableKey>(table: &Table, seed: u64, stop: &AtomicBool, lookups: &Ato
     }
 }
 
+/// Compares a pin with the oracle: at both ends of what has just changed, beside these, and at random addresses.
+fn compare<K: TableKey>(table: &Table, oracle: &Rib<K>, batch: &[Change<K>], random: &mut Random) {
+    let ends = batch.iter().flat_map(|change| {
+        let (first, last) = (change.prefix().addr(), change.prefix().last());
+        [Some(first), Some(last), first.previous(), last.next()].into_iter().flatten()
+    });
+    let mut keys: Vec<K> = ends.collect();
+    keys.extend((0..1_024).map(|_| K::from_bits(random.wide() >> (128 - u32::from(K::BITS)))));
+    let mut reader = table.reader().unwrap();
+    let mut found = vec![None; keys.len()];
+    reader.pin().lookup_batch(&keys, &mut found);
+    for (&key, &found) in keys.iter().zip(&found) {
+        assert_eq!(found, oracle.lookup(key), "{}", key.address());
+    }
+}
+
 /// Returns made routes.
 fn made<K: TableKey>(routes: usize) -> Vec<Route<K>> {
     let spec = TableSpec { routes, next_hops: 200, seed: 1 };
@@ -160,6 +179,7 @@ const IPV6: Family<u128> = Family {
 fn churn<K: TableKey>(routes: Vec<Route<K>>, family: &Family<K>, options: Options, changes: usize) {
     let mut rib = Rib::<K>::default();
     rib.apply(&routes.iter().copied().map(Change::Insert).collect::<Vec<_>>()).unwrap();
+    let mut oracle = rib.clone();
     let options = Options { retired_bytes: 1 << 20, patience: Duration::from_millis(1), ..options };
     let table = Table::from_routes((family.ribs)(rib), options).unwrap();
     let mut churn = Churn::new(routes);
@@ -180,6 +200,10 @@ fn churn<K: TableKey>(routes: Vec<Route<K>>, family: &Family<K>, options: Option
                 0 => (family.atomically)(&table, &batch),
                 _ => table.apply(&batch),
             });
+            oracle.apply(&batch).unwrap();
+            if done / COMPARED != (done + count) / COMPARED {
+                compare(&table, &oracle, &batch, &mut churn.random);
+            }
             if done / MAINTAINED != (done + count) / MAINTAINED {
                 stalls += held_up(|| table.maintain());
             }
