@@ -266,9 +266,9 @@ pub(crate) fn origin(path: &str) -> Label {
 fn members(set: &str) -> Label {
     let between = |c: char| c == ',' || c.is_ascii_whitespace();
     let members: Vec<&str> = set.split(between).filter(|member| !member.is_empty()).collect();
-    match members[..] {
-        [] => Label::Absent,
-        [one] if let Some(number) = asn(one) => Label::Number(number),
+    match (&members[..], members.first().and_then(|one| asn(one))) {
+        ([], _) => Label::Absent,
+        ([_], Some(number)) => Label::Number(number),
         _ => Label::Origins(members.join(",").into()),
     }
 }
