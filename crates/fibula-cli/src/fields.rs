@@ -17,7 +17,7 @@ pub(crate) struct Fields {
     /// The same for people.
     words: Vec<String>,
     implied: bool,
-    /// Whether the first value stands in the place of the next hop.
+    /// Whether text output prints the first value instead of the next hop.
     in_place: bool,
     /// Between columns.
     separator: u8,

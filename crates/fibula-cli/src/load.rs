@@ -124,7 +124,7 @@ pub(crate) struct Columns {
     pub(crate) values: Vec<Value>,
     /// Whether they were not requested: they are then shown where there are any.
     pub(crate) implied: bool,
-    /// Whether the first of them stands in the place of the next hop, where text is printed.
+    /// Whether text output prints the first of them instead of the next hop.
     pub(crate) in_place: bool,
 }
 

@@ -91,7 +91,7 @@ impl<K: Key> Validator<K> {
         states.fill(State::NotFound);
         self.payloads.covers_prefixes(prefixes, |at, _, &(start, end)| {
             let len = prefixes[at].len();
-            // AS 0 says that nobody may announce the prefix (RFC 6483, section 4): it matches no origin.
+            // A payload for AS 0 forbids everybody to announce the prefix (RFC 6483, section 4), so no origin matches it.
             let origin = origins[at].filter(|&asn| asn != 0);
             let of_prefix = &self.allowed[start as usize..end as usize];
             let matches = |allowed: &Allowed| Some(allowed.asn) == origin && len <= allowed.max_len;

@@ -52,7 +52,7 @@ impl Supervisor {
     }
 }
 
-/// Returns the address of a socket: a path, or after an `@` a name that is no file.
+/// Returns the address of a socket: a path, or an abstract name, which starts with `@`.
 fn address(name: &OsStr) -> io::Result<SocketAddr> {
     match name.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),

@@ -34,7 +34,7 @@ const REPORTED: usize = 5;
 /// The content of a file.
 pub(crate) struct Export {
     pub(crate) payloads: Vec<Payload>,
-    /// Entries that are no payloads.
+    /// The number of entries that were skipped, because they are not payloads.
     pub(crate) left_out: u64,
 }
 

@@ -127,7 +127,7 @@ impl<K: Key> OfFamily<K> {
         states.clear();
         states.resize(prefixes.len(), State::NotFound);
         self.payloads.covers_prefixes(prefixes, |at, _, &(start, end)| {
-            // AS 0 says that nobody may announce the prefix (RFC 6483, section 4): it matches no origin.
+            // A payload for AS 0 forbids everybody to announce the prefix (RFC 6483, section 4), so no origin matches it.
             let origin = origins[at].filter(|&asn| asn != 0);
             for allowed in &self.allowed[start as usize..end as usize] {
                 let state = match Some(allowed.asn) == origin {

@@ -1,4 +1,4 @@
-//! What `birdc show route` prints, by BIRD 1, 2 and 3: of several routes of a prefix the one with a star.
+//! Reads the output of `birdc show route` (BIRD 1, 2 and 3). If a prefix has several routes, the one with a star counts.
 
 use std::borrow::Cow;
 

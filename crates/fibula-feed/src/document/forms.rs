@@ -11,9 +11,9 @@ use super::{Document, Settings, bird, csv, ip_route, json, list, netstat, show_b
 pub struct TableForm {
     /// Its name, as `--table-format` takes it.
     pub name: &'static str,
-    /// What the message that refuses a file calls it; empty for a form that few have.
+    /// The form's name in the message that refuses a file. It is empty for rare forms, which that message leaves out.
     pub short: &'static str,
-    /// What it is, in words.
+    /// A description of the form, for people.
     pub what: &'static str,
     /// Who writes it.
     pub written_by: &'static str,
@@ -34,7 +34,7 @@ impl fmt::Debug for TableForm {
     }
 }
 
-/// Forms are told apart by their names.
+/// Two forms are equal if their names are.
 impl PartialEq for TableForm {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -78,7 +78,7 @@ impl fmt::Display for Choice {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Hostile {
-    /// What makes it expensive.
+    /// The reason why a file of this form can cost much to read.
     pub name: &'static str,
     /// Returns the file.
     pub make: fn() -> Vec<u8>,
