@@ -394,30 +394,24 @@ impl<'l> Router<'l> {
         Ok((socket, metrics))
     }
 
-    /// Starts the threads.
     /// Begins to forward, once the first full table of every feed is in the tables, or the time for that is over. The kernel
     /// forwards until then, so that nothing is lost at a start. Returns whether it has begun now.
     fn begin_if_ready(&mut self, is_busy: bool) -> Result<bool, RunError> {
         let Some(due_ns) = self.begin_ns else { return Ok(false) };
         let late = sys::now_ns() >= due_ns;
-        let waiting: Vec<String> = {
+        let (waiting, is_changing): (Vec<String>, bool) = {
             let rib = self.feeds.rib();
-            let is_waiting = |feed: &&crate::feed::routes::Routes| !feed.state.has_table;
-            let mut waiting: Vec<_> =
-                rib.feeds().iter().filter(is_waiting).map(|feed| feed.name.clone()).collect();
-            if waiting.is_empty() && (is_busy || rib.is_dirty()) {
-                waiting.push(String::new());
-            }
-            waiting
+            let waiting = rib.feeds().iter().filter(|feed| !feed.state.has_table);
+            (waiting.map(|feed| feed.name.clone()).collect(), is_busy || rib.is_dirty())
         };
-        if !waiting.is_empty() && !late {
+        if !late && (is_changing || !waiting.is_empty()) {
             return Ok(false);
         }
         self.begin_ns = None;
         if let Some(filter) = &self.filter {
             self.kept.begin(&self.machine, filter)?;
         }
-        for feed in waiting.iter().filter(|feed| !feed.is_empty()) {
+        for feed in &waiting {
             (self.log)(
                 Level::Warning,
                 &format!("feed {feed}: no full table in time; forwarding begins without it"),
@@ -429,6 +423,7 @@ impl<'l> Router<'l> {
         Ok(true)
     }
 
+    /// Starts the threads.
     fn spawn(&mut self, ports: &[Backend], queues: Queues, flags: &Flags) -> Result<(), RunError> {
         let places = threads::places(&self.config);
         let mut jobs = Vec::new();
