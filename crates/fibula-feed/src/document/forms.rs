@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::head::Head;
 use super::hostile;
-use super::{Document, Settings, bird, csv, ip_route, json, list, netstat, show_bgp, vtysh};
+use super::{Document, Settings, bird, columns, csv, ip_route, json, list, netstat, show_bgp, vtysh};
 
 /// A form of tables.
 #[non_exhaustive]
@@ -221,6 +221,17 @@ impl TableForm {
             reader: Reader::Document { claims: netstat::claims, open: |_, _| Ok(netstat::read()) },
         },
         Self {
+            name: "columns",
+            short: "",
+            what: "columns under a header that names the prefix, aligned by blanks",
+            written_by: "`cilium ip list`, `display ip routing-table` (Huawei, H3C), `calicoctl get ippool`",
+            recognised: "a header with a known name, and prefixes below that name",
+            choice: Choice::Last,
+            example: "IP                 IDENTITY   SOURCE\n198.51.100.0/24    51185      k8s\n",
+            hostile: &[Hostile { name: "a header of many columns", make: hostile::columns_many }],
+            reader: Reader::Document { claims: columns::claims, open: |_, _| Ok(columns::read()) },
+        },
+        Self {
             name: "ip-route",
             short: "of 'ip route'",
             what: "`ip route`, `ip -6 route`",
@@ -282,7 +293,7 @@ impl TableForm {
         Self::ALL.iter().find(|form| form.name == name)
     }
 
-    /// Returns the table of all forms, as the guide has it.
+    /// Returns the table of all forms, and the forms that are refused by name, as the guide has them.
     #[must_use]
     pub fn guide() -> String {
         let mut table = String::from(
@@ -293,6 +304,10 @@ impl TableForm {
             let cells = [&format!("`{name}`"), *what, written_by, recognised, &choice.to_string()];
             let cells = cells.map(|cell| cell.replace("a|w", "a\\|w"));
             table += &format!("| {} |\n", cells.join(" | "));
+        }
+        table += "\nForms that look like one of these and mean something else are refused by name:\n\n";
+        for Unread { name, instead, .. } in UNREAD {
+            table += &format!("- {name}; {instead}\n").replace('\'', "`");
         }
         table
     }
@@ -333,7 +348,7 @@ const UNREAD: &[Unread] = &[
         },
     },
     Unread {
-        name: "the output of 'show ip route' of Cisco IOS",
+        name: "the output of 'show ip route' of Cisco IOS or Arista EOS",
         instead: "read instead: 'show ip bgp', or lines of 'PREFIX NEXT-HOP'",
         is: |head| {
             let is = |line: &str| {
@@ -353,9 +368,43 @@ const UNREAD: &[Unread] = &[
         },
     },
     Unread {
-        name: "the output of 'show ip route' of NX-OS",
+        name: "the output of 'show ip route' or 'show ip fib route' of NX-OS",
         instead: "read instead: 'show ip bgp', or lines of 'PREFIX NEXT-HOP'",
-        is: |head| head.lines().iter().any(|line| line.starts_with("IP Route Table for VRF")),
+        is: |head| {
+            let is = |line: &str| {
+                line.starts_with("IP Route Table for VRF") || line.starts_with("IPv4 routes for table")
+            };
+            head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "the output of 'show router route-table' of Nokia SR OS",
+        instead: "read instead: lines of 'PREFIX NEXT-HOP'",
+        is: |head| {
+            let is = |line: &str| line.starts_with("Dest Prefix") || line.starts_with("Route Table (Router:");
+            head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "the output of 'gobgp global rib' as text",
+        instead: "read instead: 'gobgp global rib -j'",
+        is: |head| {
+            let is =
+                |line: &str| line.contains("Network") && line.contains("AS_PATH") && line.contains("Attrs");
+            head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "a prefix list of Cisco IOS or FRRouting",
+        instead: "read instead: lines of prefixes (bgpq4 -F '%n/%l\\n'), or JSON (bgpq4 -j)",
+        is: |head| {
+            let is = |line: &str| {
+                ["ip prefix-list ", "ipv6 prefix-list "]
+                    .iter()
+                    .any(|begin| line.trim_start().starts_with(begin))
+            };
+            head.lines().iter().any(|line| is(line))
+        },
     },
     Unread {
         name: "the output of 'bgpctl show rib' of OpenBGPD",
@@ -368,9 +417,12 @@ const UNREAD: &[Unread] = &[
         },
     },
     Unread {
-        name: "the output of 'show ip fib' of VPP",
+        name: "the output of 'show ip fib' or 'show fib entry' of VPP",
         instead: "read instead: lines of 'PREFIX NEXT-HOP'",
-        is: |head| head.lines().iter().any(|line| line.contains("fib_index:")),
+        is: |head| {
+            let is = |line: &str| line.contains("fib_index:") || line.trim() == "FIB Entries:";
+            head.lines().iter().any(|line| is(line))
+        },
     },
     Unread {
         name: "a set of objects of a routing registry (RPSL)",

@@ -106,6 +106,11 @@ pub(super) fn netstat_columns() -> Vec<u8> {
     repeated(&head, "198.51.100.0 192.0.2.1 255.255.255.0 UG 0 0 0 eth0\n", LONG)
 }
 
+pub(super) fn columns_many() -> Vec<u8> {
+    let head = format!("PREFIX             {}END\n", "x  ".repeat(60));
+    repeated(&head, "198.51.100.0/24\n", LONG)
+}
+
 pub(super) fn ip_route_next_hops() -> Vec<u8> {
     repeated("198.51.100.0/24 proto bgp metric 20\n", "\tnexthop via 192.0.2.1 dev eth0 weight 1\n", LONG)
 }

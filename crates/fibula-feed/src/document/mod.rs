@@ -4,6 +4,7 @@
 //! becomes the label of a route, [`Value`] says. Does no I/O but for the stream of JSON.
 
 mod bird;
+mod columns;
 mod csv;
 mod forms;
 mod head;

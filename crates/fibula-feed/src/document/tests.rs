@@ -394,3 +394,29 @@ fn the_first_lines_settle_the_form() {
         "{refused}"
     );
 }
+
+#[test]
+fn columns_under_a_header_are_read_where_each_word_has_one() {
+    let text = "host# cilium ip list\nIP                 IDENTITY   SOURCE\n0.0.0.0/0          2\n10.29.2.92/32      51185      k8s\n";
+    assert_eq!(form(text), "columns");
+    assert_eq!(read(text, ""), ["0.0.0.0/0 2", "10.29.2.92/32 51185"]);
+    assert_eq!(read(text, "IDENTITY,SOURCE"), ["0.0.0.0/0 2 -", "10.29.2.92/32 51185 k8s"]);
+    let text = "Routing Tables: Public\n\nDestination/Mask    Proto  Pre  Cost   NextHop         Interface\n\
+                10.1.0.0/16         Static 60   0      192.0.2.1       Vlan12\n\
+                10.2.0.0/16         OSPF   10   123456 192.0.2.2       Vlan13\n";
+    assert_eq!(read(text, ""), ["10.1.0.0/16 192.0.2.1", "10.2.0.0/16 192.0.2.2"]);
+    // A prefix that is wider than its column moves the words after it: they could be of either column.
+    let text = "CIDR           IDENTITY  SOURCE\n10.0.0.0/8     1         a\n10.1.0.0/16    1         a\n10.2.0.0/16    1         a\n\
+                2001:db8:1:2:3::/80 2  b\n-------\nTotal: 2\n";
+    assert_eq!(read(text, "").len(), 3);
+    assert_eq!(
+        bad(text),
+        ["5: a word stands under two columns, or before the first", "7: not an IP address: unexpected 'T'"],
+    );
+}
+
+#[test]
+fn json_without_prefixes_is_refused_as_such() {
+    let error = table("{\"src_ip\":\"192.0.2.1\"}\n{\"src_ip\":\"192.0.2.2\"}\n", "", |_| {}).unwrap_err();
+    assert!(error.contains("no field holds a prefix"), "{error}");
+}

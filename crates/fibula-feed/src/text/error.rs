@@ -44,6 +44,8 @@ pub(crate) enum LineErrorKind {
     TooDeep { levels: usize },
     EndsEarly,
     NotARoute,
+    BetweenColumns,
+    NoPrefix,
     RangeNumber,
 }
 
@@ -118,6 +120,10 @@ impl fmt::Display for Reason {
             LineErrorKind::ExtraField => f.write_str("unexpected text after the next hop"),
             LineErrorKind::ExtraUpdateField => f.write_str("unexpected text after the next AS"),
             LineErrorKind::MissingField(what) => write!(f, "the line ends before its {what}"),
+            LineErrorKind::BetweenColumns => {
+                f.write_str("a word stands under two columns, or before the first")
+            }
+            LineErrorKind::NoPrefix => f.write_str("no field holds a prefix"),
             LineErrorKind::NotATime => f.write_str("the time is not a number of seconds"),
             LineErrorKind::NotAWord { wanted } => write!(f, "expected {wanted}"),
             LineErrorKind::Address(error) => {

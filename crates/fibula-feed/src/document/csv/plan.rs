@@ -7,7 +7,7 @@ use fibula::net::{HostBits, parse_address};
 use super::super::Settings;
 use super::super::head::Head;
 use super::super::names;
-use super::super::record::{Addresses, Fields, Place, Record};
+use super::super::record::{Addresses, Named, Place, Record};
 use super::cells::Dialect;
 use crate::text::{self, BgpdumpFields};
 use crate::value::Value;
@@ -156,7 +156,8 @@ impl Plan {
             }
             let cells = self.dialect.cells(line);
             cells.as_ref().is_ok_and(|cells| {
-                let record = self.place(cells).map(|place| Record::plain(place, &Nothing));
+                let fields = Named::default();
+                let record = self.place(cells).map(|place| Record::plain(place, &fields));
                 cells.len() > 1 && record.is_some_and(|record| record.addresses(HostBits::Mask).is_ok())
             })
         };
@@ -235,14 +236,6 @@ fn cut<'a>(dialect: Dialect, line: &'a str) -> Option<Vec<Cow<'a, str>>> {
     dialect.cells(line).ok().filter(|cells| cells.len() > 1)
 }
 
-struct Nothing;
-
-impl Fields for Nothing {
-    fn text(&self, _: &Value) -> Option<Cow<'_, str>> {
-        None
-    }
-}
-
 /// Returns the columns that say where a route applies, by their names.
 fn by_names(header: &[String]) -> Option<At> {
     let find = |names: &[&str]| names::find(header, names);
@@ -281,7 +274,9 @@ fn by_content(rows: &[Vec<Cow<'_, str>>]) -> Option<At> {
         }
         let in_order = |row: &[Cow<'_, str>]| {
             let place = (cell(row, at), cell(row, at + 1));
-            Record::plain(Place::Range(&place.0, &place.1), &Nothing).addresses(HostBits::Mask).is_ok()
+            Record::plain(Place::Range(&place.0, &place.1), &Named::default())
+                .addresses(HostBits::Mask)
+                .is_ok()
         };
         let addresses = |row: &[Cow<'_, str>]| is_address(&cell(row, at)) && is_address(&cell(row, at + 1));
         // Two addresses alone are a host and its next hop.
@@ -313,7 +308,7 @@ fn starts_route(cells: &[Cow<'_, str>], place: At) -> bool {
         At::Delegated => return true,
     };
     matches!(
-        Record::plain(place, &Nothing).addresses(HostBits::Mask),
+        Record::plain(place, &Named::default()).addresses(HostBits::Mask),
         Ok(Addresses::One(_) | Addresses::Several(..))
     )
 }

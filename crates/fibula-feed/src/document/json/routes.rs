@@ -58,7 +58,7 @@ impl Visitor<'_> {
     /// Counts a value that should have been a route.
     pub(super) fn missing(&mut self) -> Result<(), Stop> {
         let excerpt = self.excerpt().into_owned();
-        self.take.bad(self.line, LineError::new(LineErrorKind::MissingField("prefix"), 0), &excerpt)
+        self.take.bad(self.line, LineError::new(LineErrorKind::NoPrefix, 0), &excerpt)
     }
 
     fn said(&mut self, record: &Record<'_>) -> Result<u64, Stop> {
