@@ -44,7 +44,8 @@ Environment:
 Examples:
   fibula-lab paper
   fibula-lab paper multibit --quick -o /tmp/multibit
-  fibula-lab paper multibit -o reports/multibit --resume")]
+  fibula-lab paper multibit -o reports/multibit --resume
+  fibula-lab paper bloomfwd -o reports/bloomfwd --only figure-9 --only figure-10")]
 pub(crate) struct PaperArgs {
     /// The paper [default: list them]
     #[arg(value_name = "NAME", requires = "output", value_parser = PossibleValuesParser::new(paper::names()))]
@@ -62,6 +63,10 @@ pub(crate) struct PaperArgs {
     #[arg(long)]
     resume: bool,
 
+    /// Measure this exhibit alone, such as figure-9, and leave the others as the record has them; may be repeated
+    #[arg(long, value_name = "EXHIBIT")]
+    only: Vec<String>,
+
     /// Take real tables from this folder
     #[arg(long, value_name = "DIR")]
     tables: Option<PathBuf>,
@@ -76,6 +81,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {
     let (Some(paper), Some(folder)) = (paper, &args.output) else {
         return list();
     };
+    let chosen = choose(paper, &args.only)?;
     let settings = if args.quick { Settings::quick() } else { Settings::full() };
     let record = begin(args, paper, folder)?;
     let tables = Tables {
@@ -96,7 +102,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {
         bar.set_message(format!("{exhibit}: {part}"));
     };
     let mut save = |record: &Record| record.write(folder);
-    let record = paper::run(paper, &settings, &tables, record, &mut save, &mut show).map_err(bad)?;
+    let record = paper::run(&chosen, &settings, &tables, record, &mut save, &mut show).map_err(bad)?;
     bar.finish_and_clear();
     // A record that was complete has not been saved again.
     record.write(folder).map_err(bad)?;
@@ -113,6 +119,25 @@ pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {
     }
     messages.note(format_args!("{} written", page.display()));
     Ok(if complete { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
+}
+
+/// Returns the paper with these of its exhibits; without names with all.
+fn choose(paper: &Paper, only: &[String]) -> Result<Paper, Failure> {
+    let mut chosen = paper.clone();
+    if only.is_empty() {
+        return Ok(chosen);
+    }
+    let names = || paper.exhibits.iter().map(|exhibit| exhibit.name.as_str());
+    if let Some(unknown) = only.iter().find(|wanted| !names().any(|name| name == **wanted)) {
+        let names: Vec<&str> = names().collect();
+        return Err(Failure::WrongUse(format!(
+            "{} has no exhibit '{unknown}'; it has: {}",
+            paper.name,
+            names.join(", ")
+        )));
+    }
+    chosen.exhibits.retain(|exhibit| only.contains(&exhibit.name));
+    Ok(chosen)
 }
 
 fn bad(error: paper::PaperError) -> Failure {
