@@ -31,7 +31,7 @@ use crate::text::{Grid, thousands};
 /// Count addresses, and bytes, by AS, by prefix or by another value: the top talkers
 ///
 /// Reads addresses, one a line, or lines with an address in one column and, if --bytes-column is given, a number in another:
-/// CSV, values separated by tabs, words, or JSON, plain or compressed. Prints the most frequent first. Lines whose column is not
+/// CSV, values separated by tabs, words, or JSON, plain or compressed, or Parquet. Prints the most frequent first. Lines whose column is not
 /// an address are left out, and how many that are is said on standard error; with --strict the first of them is an error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -159,6 +159,10 @@ fn count(
     totals: &Mutex<Totals>,
     messages: Messages,
 ) -> Result<Tally, Failure> {
+    #[cfg(feature = "parquet")]
+    if let Some(column) = args.column.as_deref().filter(|_| super::input::is_parquet(&args.file)) {
+        return count_parquet(args, column, finders, totals, messages);
+    }
     let input = Input::open(&args.file, true, messages)?;
     let (mut located, mut header) = (None, 0);
     let mut chunks = match &args.column {
@@ -202,6 +206,41 @@ fn count(
     let (what, strict) = (if located.is_some() { "row" } else { "line" }, args.source.feed.is_strict());
     input.run(chunks, workers, &mut |_, next| tally.add(next, (what, header), strict, messages))?;
     tally.summary(what, messages);
+    Ok(tally)
+}
+
+/// Counts the rows of a Parquet file.
+#[cfg(feature = "parquet")]
+fn count_parquet(
+    args: &CountArgs,
+    column: &str,
+    finders: &Finders<'_>,
+    totals: &Mutex<Totals>,
+    messages: Messages,
+) -> Result<Tally, Failure> {
+    use super::parquet::{self, Counted, Found};
+
+    let by_prefix = args.by == By::Prefix;
+    let add = |own: &mut Totals, found: Found, bytes: u64| {
+        let sum = Sum { addresses: 1, bytes };
+        match found {
+            Found::V4(key, found) if by_prefix => drop(by(key, Some(found), sum, &mut own.prefixes.v4)),
+            Found::V6(key, found) if by_prefix => drop(by(key, Some(found), sum, &mut own.prefixes.v6)),
+            Found::V4(_, found) | Found::V6(_, found) => {
+                label(&mut own.labels, found.next_hop.id() as usize).add(sum);
+            }
+            Found::Nothing => own.unrouted.add(sum),
+        }
+    };
+    let mut tally = Tally::default();
+    let strict = args.source.feed.is_strict();
+    let mut take = |Counted { sums, tally: next }: Counted<Totals>| {
+        totals.lock().unwrap_or_else(PoisonError::into_inner).merge(sums);
+        tally.add(next, ("row", 0), strict, messages)
+    };
+    let input = (&*args.file, column, args.bytes_column.as_deref());
+    parquet::count(input, finders, (args.v4_mapped, messages), &add, &mut take)?;
+    tally.summary("row", messages);
     Ok(tally)
 }
 
@@ -349,16 +388,22 @@ impl Worker for Counter<'_, '_> {
 impl Drop for Counter<'_, '_> {
     fn drop(&mut self) {
         let mut all = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        for (id, &sum) in self.own.labels.iter().enumerate() {
-            label(&mut all.labels, id).add(sum);
+        all.merge(std::mem::take(&mut self.own));
+    }
+}
+
+impl Totals {
+    fn merge(&mut self, own: Self) {
+        for (id, &sum) in own.labels.iter().enumerate() {
+            label(&mut self.labels, id).add(sum);
         }
-        for (prefix, sum) in self.own.prefixes.v4.drain() {
-            all.prefixes.v4.entry(prefix).or_default().add(sum);
+        for (prefix, sum) in own.prefixes.v4 {
+            self.prefixes.v4.entry(prefix).or_default().add(sum);
         }
-        for (prefix, sum) in self.own.prefixes.v6.drain() {
-            all.prefixes.v6.entry(prefix).or_default().add(sum);
+        for (prefix, sum) in own.prefixes.v6 {
+            self.prefixes.v6.entry(prefix).or_default().add(sum);
         }
-        all.unrouted.add(self.own.unrouted);
+        self.unrouted.add(own.unrouted);
     }
 }
 

@@ -139,7 +139,7 @@ pub(super) fn is_parquet(path: &Path) -> bool {
 #[cfg(feature = "parquet")]
 fn parquet(path: &Path) -> Failure {
     Failure::BadInput(format!(
-        "{} is Parquet, which has columns: 'fibula enrich' and 'fibula lookup' read it with --column",
+        "{} is Parquet, which has columns: --column names the one with the addresses",
         path.display()
     ))
 }

@@ -244,6 +244,40 @@ fn the_order_is_kept_whatever_the_number_of_threads() {
 }
 
 #[test]
+fn addresses_and_bytes_are_counted_as_those_of_csv_are() {
+    let groups = [1, 100, 9_000, 37];
+    let files = Files::new(&groups, Compression::SNAPPY);
+    let mut csv = "id,src,v4\n".to_owned();
+    for row in 0..groups.iter().sum() {
+        let v4 = [0xc000_0200_u32, 0x0a00_0000, 0x0808_0808][row % 3] + (row as u32 % 2) * 200;
+        let (src, v4) = if row % 7 == 6 { Default::default() } else { (SOURCES[row % 6].0, v4.to_string()) };
+        writeln!(csv, "{row},{src},{v4}").unwrap();
+    }
+    let csv = files.folder.write("flows.csv", &csv);
+    for by in ["prefix", "value"] {
+        for columns in [
+            &["-c", "src"][..],
+            &["-c", "src", "--bytes-column", "id"],
+            &["-c", "src", "--bytes-column", "v4"],
+        ] {
+            let [one, other] = [&files.flows, &csv].map(|flows| {
+                let fixed =
+                    ["count", "-t", &files.table, "--by", by, "--format", "csv", flows.to_str().unwrap()];
+                run(&[&fixed[..], columns].concat())
+            });
+            assert_eq!((one.code, &one.out), (0, &other.out), "{}", one.err);
+            assert!(one.out.lines().count() > 4, "{}", one.out);
+            let bad = |run: &support::Run| run.err.lines().last().unwrap().replace("row ", "").to_owned();
+            assert_eq!(bad(&one), bad(&other));
+        }
+    }
+    // The numbers of IPv4, and each row group by itself.
+    let numbers =
+        run(&["count", "-t", &files.table, "--by", "prefix", "-c", "v4", files.flows.to_str().unwrap()]);
+    assert!(numbers.code == 0 && numbers.out.contains("192.0.2.128/25"), "{}", numbers.out);
+}
+
+#[test]
 fn what_cannot_be_answered_is_refused() {
     let files = Files::new(&[10], Compression::SNAPPY);
     for (column, reason) in [
@@ -263,8 +297,12 @@ fn what_cannot_be_answered_is_refused() {
     let lookup = run(&["lookup", "-t", &files.table, "--addresses", flows]);
     assert_eq!((lookup.code, lookup.out.as_str()), (3, ""));
     assert!(lookup.err.contains("is Parquet, which has columns"), "{}", lookup.err);
-    let count = run(&["count", "-t", &files.table, "--by", "prefix", "-c", "src", flows]);
-    assert_eq!(count.code, 3, "{}", count.err);
+    let count =
+        |options: &[&str]| run(&[&["count", "-t", &files.table, "--by", "prefix", flows], options].concat());
+    let lines = count(&[]);
+    assert!(lines.code == 3 && lines.err.contains("--column names the one"), "{}", lines.err);
+    let bytes = count(&["-c", "src", "--bytes-column", "raw"]);
+    assert!(bytes.code == 3 && bytes.err.contains("column 'raw' has no integers"), "{}", bytes.err);
     // The same by the other name, to standard output.
     let lookup = support::fibula()
         .args(["lookup", "-q", "-t", &files.table, "--addresses", flows, "-c", "src"])

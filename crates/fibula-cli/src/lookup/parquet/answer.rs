@@ -29,7 +29,7 @@ use crate::load::Columns;
 use crate::messages::Messages;
 
 /// Rows that are answered together.
-const BATCH: usize = 8192;
+pub(super) const BATCH: usize = 8192;
 
 /// Bytes that the values of a column may take in its dictionary, of each row group.
 const DICTIONARY_BYTES: usize = 16 << 20;
@@ -82,7 +82,7 @@ pub(super) struct Answerer<'a, 't> {
 
 /// What was found for an address.
 #[derive(Clone, Copy)]
-enum Found {
+pub(in super::super) enum Found {
     V4(u32, Match),
     V6(u128, Match),
     Nothing,
@@ -156,7 +156,7 @@ impl<'a, 't> Answerer<'a, 't> {
 }
 
 /// A column with addresses, and a batch of it.
-struct Input {
+pub(super) struct Input {
     reader: ColumnReader,
     shape: Shape,
     /// The level of a value that is not null.
@@ -166,12 +166,12 @@ struct Input {
 }
 
 impl Input {
-    fn new(reader: ColumnReader, shape: Shape, defined: i16, mapped: V4Mapped) -> Self {
+    pub(super) fn new(reader: ColumnReader, shape: Shape, defined: i16, mapped: V4Mapped) -> Self {
         Self { reader, shape, defined, kinds: Vec::new(), keys: Keys::new(mapped) }
     }
 
     /// Reads the next addresses, one for each of `counted`, which says which of the rows count as bad already.
-    fn read(&mut self, counted: &mut [bool], tally: &mut Tally) -> Result<(), ParquetError> {
+    pub(super) fn read(&mut self, counted: &mut [bool], tally: &mut Tally) -> Result<(), ParquetError> {
         let count = counted.len();
         self.kinds.clear();
         self.keys.clear();
@@ -226,7 +226,7 @@ impl Input {
     }
 
     /// Returns what is found for each of them.
-    fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<Vec<Found>, Failure> {
+    pub(super) fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<Vec<Found>, Failure> {
         self.keys.find(finders, messages)?;
         let Keys { v4, v6, found_v4, found_v6, .. } = &self.keys;
         let mut all_v4 = v4.iter().zip(found_v4);
@@ -255,7 +255,7 @@ enum Value<'a> {
 }
 
 /// Reads values, and calls `push` with each, or with `None` where it is null.
-fn each<T: DataType>(
+pub(super) fn each<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     count: usize,
     defined: i16,

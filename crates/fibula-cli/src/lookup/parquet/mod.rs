@@ -5,6 +5,7 @@
 //! in memory. Each thread has one group in hand and one that waits; groups are written in their order.
 
 mod answer;
+mod count;
 mod guard;
 mod plan;
 
@@ -28,7 +29,9 @@ use super::rows::Labels;
 use crate::failure::Failure;
 use crate::load::Columns;
 use crate::messages::Messages;
-use answer::{Answerer, Group};
+use answer::Answerer;
+pub(super) use answer::Found;
+pub(super) use count::{Counted, count};
 use guard::{cannot_read, guarded};
 use plan::Plan;
 
@@ -45,8 +48,34 @@ pub(super) fn enrich(
     if how.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::WrongUse("Parquet is not for terminals: name a file with --output".to_owned()));
     }
+    let (file, metadata) = open(path)?;
+    let plan = guarded(path, || Plan::new(&metadata, addresses, columns))?;
+    let texts = answer::Texts::new(labels, columns);
+    let mut writer = SerializedFileWriter::new(out, Arc::clone(&plan.schema), kept_properties(&metadata))?;
+    each_group(
+        (path, metadata.num_row_groups(), how.threads()),
+        messages,
+        &|| Answerer::open(path, finders, &plan, &texts, (how.v4_mapped, messages)),
+        &|answerer, group| answerer.answer(group),
+        &mut |group, answered| {
+            let mut rows = writer.next_row_group()?;
+            guarded(path, || copy_columns(&file, &metadata, group, &mut rows))?;
+            for (bytes, column) in answered.columns {
+                rows.append_column(&bytes, column)?;
+            }
+            rows.close()?;
+            tally.add(answered.tally, ("row", 0), strict, messages)
+        },
+    )?;
+    writer.close()?;
+    tally.summary("row", messages);
+    Ok(())
+}
+
+/// Opens a file and reads its end, which says what it has.
+fn open(path: &Path) -> Result<(File, ParquetMetaData), Failure> {
     let file = File::open(path).map_err(|error| Failure::opening(path, &error))?;
-    let (metadata, plan) = guarded(path, || {
+    let metadata = guarded(path, || {
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)
             .parse_and_finish(&file)
@@ -54,53 +83,50 @@ pub(super) fn enrich(
         let file_len = file.metadata().map_or(0, |found| found.len());
         let outside = || ParquetError::General("a column is not within the file".to_owned());
         check_ranges(&metadata, file_len).ok_or_else(|| cannot_read(path, &outside()))?;
-        let plan = Plan::new(&metadata, addresses, columns)?;
-        Ok((metadata, plan))
+        Ok(metadata)
     })?;
-    let texts = answer::Texts::new(labels, columns);
-    let mut writer = SerializedFileWriter::new(out, Arc::clone(&plan.schema), kept_properties(&metadata))?;
+    Ok((file, metadata))
+}
 
-    let groups = metadata.num_row_groups();
+/// Does `work` for every row group on several threads, each with what `begin` returns, and calls `take` with the results in the
+/// order of the groups.
+fn each_group<S: Send, T: Send>(
+    (path, groups, threads): (&Path, usize, usize),
+    messages: Messages,
+    begin: &dyn Fn() -> Result<S, Failure>,
+    work: &(dyn Fn(&mut S, usize) -> Result<T, Failure> + Sync),
+    take: &mut dyn FnMut(usize, T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let bar = messages.steps(groups as u64);
     bar.set_message("looking up");
-    let threads = how.threads().min(groups);
+    let threads = threads.min(groups);
     thread::scope(|scope| {
-        let mut done: Vec<Receiver<Result<Group, Failure>>> = Vec::new();
+        let mut done: Vec<Receiver<Result<T, Failure>>> = Vec::new();
         for first in 0..threads {
             let (sender, receiver) = sync_channel(1);
             done.push(receiver);
             // A file of its own: handles that are cloned share their position.
-            let mut answerer =
-                guarded(path, || Answerer::open(path, finders, &plan, &texts, (how.v4_mapped, messages)))?;
-            let work = move || {
+            let mut state = guarded(path, begin)?;
+            let run = move || {
                 for group in (first..groups).step_by(threads) {
-                    let answered = guarded(path, || answerer.answer(group));
-                    // The writer receives nothing more once it has stopped.
-                    if sender.send(answered).is_err() {
+                    let result = guarded(path, || work(&mut state, group));
+                    // The receiver takes nothing more once it has stopped.
+                    if sender.send(result).is_err() {
                         return;
                     }
                 }
             };
-            let started = thread::Builder::new().spawn_scoped(scope, work);
+            let started = thread::Builder::new().spawn_scoped(scope, run);
             started.map_err(|error| Failure::BadInput(format!("no thread can be started: {error}")))?;
         }
         for (group, results) in (0..groups).zip(done.iter().cycle()) {
             let Ok(result) = results.recv() else { break };
-            let answered = result?;
-            let mut rows = writer.next_row_group()?;
-            guarded(path, || copy_columns(&file, &metadata, group, &mut rows))?;
-            for (bytes, column) in answered.columns {
-                rows.append_column(&bytes, column)?;
-            }
-            rows.close()?;
-            tally.add(answered.tally, ("row", 0), strict, messages)?;
+            take(group, result?)?;
             bar.inc(1);
         }
         Ok::<(), Failure>(())
     })?;
-    writer.close()?;
     bar.finish_and_clear();
-    tally.summary("row", messages);
     Ok(())
 }
 

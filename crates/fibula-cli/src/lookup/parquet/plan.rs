@@ -144,10 +144,9 @@ impl Plan {
         let clash = fields.iter().any(|field| plain.iter().any(|(_, name)| name == field.name()));
         let (mut addresses, mut paths) = (Vec::new(), Vec::new());
         for wanted in wanted {
-            let (leaf, shape) = find(wanted, old)?;
-            let column = old.column(leaf);
-            addresses.push(Address { leaf, shape, defined: column.max_def_level() });
-            paths.push(column.path().string());
+            let address = Address::find(wanted, old)?;
+            paths.push(old.column(address.leaf).path().string());
+            addresses.push(address);
         }
         let several = wanted.len() > 1;
         let mut sources = Vec::new();
@@ -188,26 +187,81 @@ fn names(prefix: &str, shape: Shape, columns: &Columns) -> Vec<(Part, String)> {
     names
 }
 
+impl Address {
+    /// Finds a column with addresses.
+    pub(super) fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<Self, Failure> {
+        let leaf = find(wanted, schema)?;
+        let column = schema.column(leaf);
+        let Some(shape) = Shape::of(&column) else {
+            return Err(Failure::BadInput(format!(
+                "column '{wanted}' has no addresses, which are text, UInt32 (IPv4) or FixedSizeBinary of 4 or 16 bytes: it is {}",
+                kind(&column)
+            )));
+        };
+        Ok(Self { leaf, shape, defined: column.max_def_level() })
+    }
+}
+
+/// A column with numbers of bytes.
+#[derive(Debug)]
+pub(super) struct Number {
+    pub(super) leaf: usize,
+    /// The level of a value that is not null.
+    pub(super) defined: i16,
+    pub(super) is_signed: bool,
+}
+
+impl Number {
+    /// Finds a column with integers.
+    pub(super) fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<Self, Failure> {
+        let leaf = find(wanted, schema)?;
+        let column = schema.column(leaf);
+        let is_integer = matches!(column.physical_type(), Physical::INT32 | Physical::INT64);
+        let converted = column.converted_type();
+        let is_signed = match converted {
+            ConvertedType::UINT_8
+            | ConvertedType::UINT_16
+            | ConvertedType::UINT_32
+            | ConvertedType::UINT_64 => false,
+            ConvertedType::NONE
+            | ConvertedType::INT_8
+            | ConvertedType::INT_16
+            | ConvertedType::INT_32
+            | ConvertedType::INT_64 => true,
+            // Dates, times and decimals are no numbers of bytes.
+            _ => return Err(no_number(wanted, &column)),
+        };
+        if !is_integer || column.max_rep_level() > 0 {
+            return Err(no_number(wanted, &column));
+        }
+        Ok(Self { leaf, defined: column.max_def_level(), is_signed })
+    }
+}
+
+fn no_number(wanted: &str, column: &ColumnDescriptor) -> Failure {
+    Failure::BadInput(format!("column '{wanted}' has no integers: it is {}", kind(column)))
+}
+
+/// Describes the type of a column.
+fn kind(column: &ColumnDescriptor) -> String {
+    format!(
+        "{}{}{}",
+        column.physical_type(),
+        column.logical_type_ref().map(|logical| format!(" ({logical:?})")).unwrap_or_default(),
+        if column.max_rep_level() > 0 { ", in a list" } else { "" },
+    )
+}
+
 /// Finds a column by its name ('client.ip' is a field of a field), or by its number from 1.
-fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<(usize, Shape), Failure> {
+fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<usize, Failure> {
     let all = schema.columns();
     let named = all.iter().position(|column| column.path().string() == wanted);
     let numbered = || match wanted.parse::<usize>() {
         Ok(number @ 1..) if number <= all.len() => Some(number - 1),
         _ => None,
     };
-    let Some(at) = named.or_else(numbered) else {
+    named.or_else(numbered).ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|column| column.path().string()).collect();
-        return Err(no_column(wanted, &names));
-    };
-    let column = &all[at];
-    let Some(shape) = Shape::of(column) else {
-        return Err(Failure::BadInput(format!(
-            "column '{wanted}' has no addresses, which are text, UInt32 (IPv4) or FixedSizeBinary of 4 or 16 bytes: it is {}{}{}",
-            column.physical_type(),
-            column.logical_type_ref().map(|logical| format!(" ({logical:?})")).unwrap_or_default(),
-            if column.max_rep_level() > 0 { ", in a list" } else { "" },
-        )));
-    };
-    Ok((at, shape))
+        no_column(wanted, &names)
+    })
 }
