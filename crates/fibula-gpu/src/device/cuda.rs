@@ -144,9 +144,13 @@ impl Words {
             return Ok(());
         }
         self.opened.bind()?;
-        // SAFETY: the caller has compared the bounds; the call returns when the words have been copied.
-        let written = unsafe { result::memcpy_htod_sync(self.at + 4 * first as u64, words) };
-        written.map_err(|error| failed("upload a table", error))
+        let upload = |error| failed("upload a table", error);
+        // SAFETY: the caller has compared the bounds; the call returns when the words have been staged, so that they may change.
+        unsafe { result::memcpy_htod_sync(self.at + 4 * first as u64, words) }.map_err(upload)?;
+        // The words may arrive later, and lanes' streams do not wait for the default stream: without this a kernel can
+        // read words from before the write.
+        // SAFETY: null is the default stream of the context that is bound.
+        unsafe { result::stream::synchronize(ptr::null_mut()) }.map_err(upload)
     }
 }
 

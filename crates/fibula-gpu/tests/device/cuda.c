@@ -113,6 +113,18 @@ static void finish(Stream *stream) {
     stream->first = 0, stream->last = &stream->first;
 }
 
+// A copy from memory that is not pinned: the call returns when the bytes are staged, and they may arrive later. Here they arrive
+// when the default stream is waited for, with the next copy, and before memory is freed.
+static struct { void *to; char *staged; size_t bytes; } settling;
+
+static void settle(void) {
+    pthread_mutex_lock(&lock);
+    if (settling.staged) memcpy(settling.to, settling.staged, settling.bytes);
+    free(settling.staged);
+    settling.staged = 0;
+    pthread_mutex_unlock(&lock);
+}
+
 Result cuInit(unsigned flags) { return SUCCESS; }
 Result cuDriverGetVersion(int *version) { return *version = 12040, SUCCESS; }
 Result cuDeviceGetCount(int *count) { return *count = 1, SUCCESS; }
@@ -126,7 +138,7 @@ Result cuDevicePrimaryCtxRelease(int device) { return SUCCESS; }
 static _Thread_local void *current;
 Result cuCtxSetCurrent(void *context) { return current = context, SUCCESS; }
 Result cuCtxGetCurrent(void **context) { return *context = current, SUCCESS; }
-Result cuCtxSynchronize(void) { return SUCCESS; }
+Result cuCtxSynchronize(void) { return SUCCESS; } // Nothing calls it.
 Result cuGetErrorName(int error, const char **text) { return *text = "CUDA_ERROR", SUCCESS; }
 Result cuGetErrorString(int error, const char **text) { return *text = "an error", SUCCESS; }
 
@@ -150,12 +162,16 @@ Result cuModuleGetFunction(void **function, void *of, const char *name) {
 }
 
 Result cuMemAlloc_v2(uint64_t *at, size_t bytes) { return bound(), *at = (uint64_t)allocate(bytes, 0), SUCCESS; }
-Result cuMemFree_v2(uint64_t at) { return bound(), release((void *)at, 0), SUCCESS; }
+Result cuMemFree_v2(uint64_t at) { return bound(), settle(), release((void *)at, 0), SUCCESS; }
 Result cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { return bound(), *at = allocate(bytes, 1), SUCCESS; }
 Result cuMemFreeHost(void *at) { return bound(), release(at, 1), SUCCESS; }
 Result cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
-    bound(), within((void *)to, bytes, 0);
-    return memcpy((void *)to, from, bytes), SUCCESS;
+    bound(), within((void *)to, bytes, 0), settle();
+    pthread_mutex_lock(&lock);
+    settling.to = (void *)to, settling.bytes = bytes;
+    settling.staged = memcpy(malloc(bytes), from, bytes);
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
 }
 
 Result cuStreamCreate(void **stream, unsigned flags) {
@@ -163,7 +179,7 @@ Result cuStreamCreate(void **stream, unsigned flags) {
     Stream *made = calloc(1, sizeof *made);
     return made->last = &made->first, *stream = made, SUCCESS;
 }
-Result cuStreamSynchronize(void *stream) { return bound(), finish(stream), SUCCESS; }
+Result cuStreamSynchronize(void *stream) { return bound(), stream ? finish(stream) : settle(), SUCCESS; }
 Result cuStreamDestroy_v2(void *stream) {
     if (((Stream *)stream)->first) broken("a stream with work was destroyed");
     return free(stream), SUCCESS;
