@@ -59,8 +59,8 @@
 //!   (`dir-24-8`, `dir-18-lines`, `dir-btree`) suit that; the chains of Bloomfwd do less. A full table fits the second-level
 //!   cache of a large GPU (40 to 60 MB) in every structure of Fibula's own.
 //!
-//! `fibula-lab device` measures all of this where there is a GPU. None has been measured yet: `records/gpu` has rates of the
-//! processor as a device of OpenCL, which show that all of it works and are no measurement.
+//! `fibula-lab device` measures all of this where there is a GPU; the guide (`docs/guide/coprocessors.md`) has what an H200 does.
+//! Rates of the processor as a device of OpenCL show that all of it works, and are no measurement.
 //!
 //! # Costs and limits
 //!

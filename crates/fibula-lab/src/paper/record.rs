@@ -167,6 +167,15 @@ impl Record {
         self.parts.iter().find(|done| done.exhibit == exhibit && done.part == part)
     }
 
+    /// Returns the paper with those of its exhibits that this record has a part of.
+    #[must_use]
+    pub fn measured(&self, paper: &Paper) -> Paper {
+        let mut measured = paper.clone();
+        let has = |name: &str| self.parts.iter().any(|done| done.exhibit == name);
+        measured.exhibits.retain(|exhibit| has(&exhibit.name));
+        measured
+    }
+
     /// Returns all values of an exhibit, part by part in the order of its definition.
     #[must_use]
     pub fn points(&self, exhibit: &Exhibit) -> Vec<&Point> {
