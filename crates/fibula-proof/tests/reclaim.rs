@@ -40,7 +40,7 @@ mod sync {
     }
 }
 
-use epoch::{Domain, Retired, Slot};
+use epoch::{Domain, ReaderSlot, RetireList};
 use memory::{Budget, Limits};
 use sync::{Arc, AtomicU64, Ordering, fence};
 
@@ -106,8 +106,8 @@ impl<const UNITS: usize> Toy<UNITS> {
         })
     }
 
-    fn register(&self) -> Slot {
-        Slot::register(&self.domain).unwrap()
+    fn register(&self) -> ReaderSlot {
+        ReaderSlot::register(&self.domain).unwrap()
     }
 
     /// Reads as a pinned reader does; returns the version.
@@ -121,7 +121,7 @@ impl<const UNITS: usize> Toy<UNITS> {
 
     /// Makes `changes` of the entry, as far as there are free units.
     fn write(&self, changes: u64) {
-        let mut retired = Retired::default();
+        let mut retired = RetireList::default();
         retired.reserve(changes as usize, &mut Budget::default()).unwrap();
         let mut free: Vec<u64> = (1..UNITS as u64).collect();
         let mut live = 0;
@@ -138,7 +138,7 @@ impl<const UNITS: usize> Toy<UNITS> {
 }
 
 /// A reader and two changes, the second of which takes the unit of version 0 if it is free.
-fn reader_beside_two_changes(read: fn(&Toy<2>, &Slot)) {
+fn reader_beside_two_changes(read: fn(&Toy<2>, &ReaderSlot)) {
     model(3, move || {
         let toy = Toy::<2>::new();
         let slot = toy.register();
@@ -248,7 +248,7 @@ fn a_root_that_is_swapped_shows_all_of_a_change_or_nothing() {
                 slot.unpin();
             }
         });
-        let mut retired = Retired::default();
+        let mut retired = RetireList::default();
         retired.reserve(6, &mut Budget::default()).unwrap();
         let freed = Cell::new(0);
         for version in 1..=2 {

@@ -136,8 +136,8 @@ pub mod internals {
     pub use crate::dxr::statistics::Statistics as DxrStatistics;
     pub use crate::multibit::layout::Multibit;
     pub use fibula::unstable::planb::{
-        Capacity, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB,
-        Statistics as PlanBStatistics, Word, capacity,
+        Capacity, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, NodeWord, PlanB,
+        TreeStatistics as PlanBStatistics, capacity,
     };
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use fibula::auto::{Kind, Machine};
+use fibula::auto::{Machine, TableKind};
 use fibula::net::Family;
 use fibula::simd::Isa;
 
@@ -16,7 +16,7 @@ const GOOD: f64 = 0.97;
 const OFTEN: usize = 4;
 
 /// Rates of an engine with a set over tables of one kind: family, kind, set, name.
-type Curve<'a> = (&'a str, Kind, Isa, &'a str);
+type Curve<'a> = (&'a str, TableKind, Isa, &'a str);
 
 /// Returns the text of `auto/measured.csv`: the machine, then the rates over the tables that are for the fit.
 ///

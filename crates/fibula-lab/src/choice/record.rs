@@ -11,7 +11,7 @@
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
-use fibula::auto::{Kind, Machine};
+use fibula::auto::{Machine, TableKind};
 use fibula::net::Family;
 use fibula::simd::Isa;
 
@@ -72,8 +72,8 @@ pub struct Rates {
 impl Table {
     /// Returns the kind of the table.
     #[must_use]
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.routes, self.host_routes, self.wide_routes)
+    pub fn kind(&self) -> TableKind {
+        TableKind::of(self.routes, self.host_routes, self.wide_routes)
     }
 
     /// Returns the rates of an engine with the largest set within this one: what lookups run.

@@ -88,7 +88,7 @@ pub fn tables(family: Family) -> Vec<Plan> {
 
 #[cfg(test)]
 mod tests {
-    use fibula::auto::{Kind, Workload};
+    use fibula::auto::{TableKind, Workload};
     use fibula::net::RouteSlice;
 
     use super::*;
@@ -97,7 +97,7 @@ mod tests {
         for plan in tables(K::FAMILY).iter().filter(|plan| plan.spec.next_hops >= 1 << 16) {
             let routes = plan.routes::<K>().unwrap();
             let counted = Workload::default().with_table(&RouteSlice::new(&routes).unwrap());
-            assert_eq!(counted.kind(), Kind::Wide, "{}", plan.name);
+            assert_eq!(counted.kind(), TableKind::Wide, "{}", plan.name);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::bloom::hash::{Hash, Hashes, Pair, Stored};
 use crate::bloom::level::Level;
 use crate::bloom::table::Table;
 use fibula::net::Key;
-use fibula::unstable::sections::{Owned, Sections};
+use fibula::unstable::sections::{OwnedWords, Sections};
 
 use super::NAME;
 
@@ -54,7 +54,7 @@ fn with_level<'a, S: Stored>(sections: Sections<'a>, level: &'a Level<S>) -> Sec
         .with_numbers(&divisor(level.buckets))
         .with("bits", &level.filter.bits[..])
         .with("heads", &level.heads[..])
-        .with_copy("entries", Owned::Narrow(entries(level)))
+        .with_copy("entries", OwnedWords::Narrow(entries(level)))
 }
 
 /// Returns the entries in words: the key, its first word first, the next hop, and the next entry.

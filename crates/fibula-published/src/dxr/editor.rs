@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fibula::fib::BuildError;
 use fibula::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
-use fibula::unstable::in_place::Refused;
+use fibula::unstable::in_place::PrepareError;
 use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 
 use super::format::Changing;
@@ -83,7 +83,11 @@ impl<K: Ipv4Key, F: Room> Editor<K, F> {
 
 impl<K: Key, F: Changing> Editor<K, F> {
     /// Prepares the chunks of the prefixes.
-    pub(super) fn rebuild(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), Refused> {
+    pub(super) fn rebuild(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+    ) -> Result<(), PrepareError> {
         let Self { written, budget, items, .. } = self;
         let geometry = written.geometry;
         written.chunks.absorb(budget)?;
@@ -111,7 +115,7 @@ impl<K: Key, F: Changing> Editor<K, F> {
     }
 
     /// Sweeps by several threads, and writes what they found.
-    fn rebuild_together(&mut self, routes: &(dyn Routes<K> + Sync)) -> Result<(), Refused> {
+    fn rebuild_together(&mut self, routes: &(dyn Routes<K> + Sync)) -> Result<(), PrepareError> {
         let left = self.limits.memory_bytes.map(|bytes| bytes.saturating_sub(self.budget.used_bytes()));
         let limits = Limits { memory_bytes: left, ..self.limits };
         let mut shares = sweep_together(routes, &self.items, self.threads, limits)?;
@@ -128,7 +132,7 @@ impl<K: Key, F: Changing> Editor<K, F> {
     }
 
     /// Prepares the chunks of an item, whose ranges these are.
-    fn fill(&mut self, item: Prefix<K>, swept: &mut [Swept]) -> Result<(), Refused> {
+    fn fill(&mut self, item: Prefix<K>, swept: &mut [Swept]) -> Result<(), PrepareError> {
         let Self { written, budget, .. } = self;
         written.number(swept, budget)?;
         let geometry = written.geometry;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fibula::check::CheckError;
 use fibula::fib::{BuildError, Fib};
 use fibula::net::{Ipv4Key, Key, Prefix, Routes};
-use fibula::unstable::in_place::{InPlace, Publication, Refused, Retired};
+use fibula::unstable::in_place::{InPlace, PrepareError, Publication, RetiredUnit};
 use fibula::unstable::memory::{self, Limits, Memory, OutOfMemory};
 
 use super::NAME;
@@ -46,13 +46,13 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         _shadow: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PrepareError> {
         debug_assert!(self.written.stores.is_empty(), "what was prepared is published or abandoned first");
         if self.is_long_for_codes() {
-            return Err(Refused::Rebuild("popular next hops with large codes"));
+            return Err(PrepareError::Rebuild("popular next hops with large codes"));
         }
         if self.is_scattered {
-            return Err(Refused::Rebuild("free places too small for chunks"));
+            return Err(PrepareError::Rebuild("free places too small for chunks"));
         }
         self.rebuild(prefixes, after)
     }
@@ -122,14 +122,14 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         self.written.emit(publication);
     }
 
-    fn free(&mut self, retired: Retired) {
+    fn free(&mut self, retired: RetiredUnit) {
         match retired.array {
             NEXT_HOPS => self.written.codes.free(retired.unit),
             _ => self.written.chunks.give_expected(retired.unit),
         }
     }
 
-    fn bytes(&self, retired: Retired) -> usize {
+    fn bytes(&self, retired: RetiredUnit) -> usize {
         let element = if retired.array == CHUNKS { self.written.place_bytes() } else { 4 };
         retired.unit.size as usize * element
     }
@@ -148,7 +148,7 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         lists.into_iter().fold(self.table.memory(), |all, list| all + Memory { lookup_bytes: 0, ..list })
     }
 
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         let of =
             |array| retired.iter().filter(move |retired| retired.array == array).map(|retired| retired.unit);
         let found = self.table.form.walk(self.written.geometry, self.written.codes.end() as usize)?;

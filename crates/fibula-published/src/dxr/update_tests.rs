@@ -5,7 +5,7 @@ use fibula::fib::Applied;
 use fibula::fib::Fib;
 use fibula::net::{Ipv4Key, NextHop, Prefix, Route, RouteSlice, Toy};
 use fibula::rib::Rib;
-use fibula::unstable::in_place::{InPlace, Retired};
+use fibula::unstable::in_place::{InPlace, RetiredUnit};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::parts::lanes;
 use fibula::unstable::testing::Random;
@@ -58,7 +58,7 @@ fn insert(rib: &mut Rib<u32>, routes: impl IntoIterator<Item = Route<u32>>) {
 }
 
 /// Publishes what is prepared, and frees what that retires, which is returned.
-fn publish<K: Ipv4Key, F: Room + Walked>(editor: &mut Editor<K, F>) -> Vec<Retired> {
+fn publish<K: Ipv4Key, F: Room + Walked>(editor: &mut Editor<K, F>) -> Vec<RetiredUnit> {
     let mut retired = Vec::new();
     let most = editor.retires();
     editor.publish(&mut retired);

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use fibula::unstable::in_place::{Publication, Refused, Retired, Stored};
+use fibula::unstable::in_place::{PrepareError, Publication, RetiredUnit, StoredWords};
 use fibula::unstable::memory::{Budget, OutOfMemory};
 use fibula::unstable::parts::units::{Unit, Units};
 use fibula::unstable::simd::fetch_at;
@@ -70,13 +70,13 @@ impl<F: Changing> Written<F> {
     }
 
     /// Replaces next hops by their codes.
-    pub(super) fn number(&mut self, swept: &mut [Swept], budget: &mut Budget) -> Result<(), Refused> {
+    pub(super) fn number(&mut self, swept: &mut [Swept], budget: &mut Budget) -> Result<(), PrepareError> {
         if !F::CODED {
             return Ok(());
         }
         for range in swept {
             let code = self.codes.code(range.code, self.form.next_hops(), budget)?;
-            range.code = code.ok_or(Refused::Rebuild("more next hops than there is room for"))?;
+            range.code = code.ok_or(PrepareError::Rebuild("more next hops than there is room for"))?;
         }
         if let Some(more) = self.codes.end().checked_sub(self.charged[1]) {
             budget.charge(4 * more as usize)?;
@@ -86,8 +86,8 @@ impl<F: Changing> Written<F> {
     }
 
     /// Prepares a chunk of one next hop, if it changes.
-    pub(super) fn whole(&mut self, at: usize, code: u32, budget: &mut Budget) -> Result<(), Refused> {
-        let (old, new) = (self.form.direct(at), self.form.whole(code).map_err(Refused::Rebuild)?);
+    pub(super) fn whole(&mut self, at: usize, code: u32, budget: &mut Budget) -> Result<(), PrepareError> {
+        let (old, new) = (self.form.direct(at), self.form.whole(code).map_err(PrepareError::Rebuild)?);
         if old != new {
             self.room(budget)?;
             self.store(at, new, false);
@@ -102,9 +102,9 @@ impl<F: Changing> Written<F> {
         code: u32,
         further: &[Swept],
         budget: &mut Budget,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PrepareError> {
         let new = self.form.encode(code, further, self.geometry, &mut self.encoded, budget)?;
-        let (old, new) = (self.form.direct(at), new.map_err(Refused::Rebuild)?);
+        let (old, new) = (self.form.direct(at), new.map_err(PrepareError::Rebuild)?);
         if !self.form.in_place(old).0 && self.form.at_place(old, 0) == new && self.form.is(old, &self.encoded)
         {
             return Ok(());
@@ -146,19 +146,19 @@ impl<F: Changing> Written<F> {
     }
 
     /// Takes places for a chunk.
-    fn place(&mut self, size: u32, budget: &mut Budget) -> Result<u32, Refused> {
+    fn place(&mut self, size: u32, budget: &mut Budget) -> Result<u32, PrepareError> {
         if let Some(place) = self.chunks.take(size) {
             return Ok(place);
         }
         let end = self.chunks.end() + size;
         if end > self.places {
-            return Err(Refused::Rebuild("more ranges than there is room for"));
+            return Err(PrepareError::Rebuild("more ranges than there is room for"));
         }
         if let Some(more) = end.checked_sub(self.charged[0]) {
             budget.charge(more as usize * self.place_bytes())?;
             self.charged[0] = end;
         }
-        self.chunks.append(size).ok_or(Refused::Rebuild("more ranges than there is room for"))
+        self.chunks.append(size).ok_or(PrepareError::Rebuild("more ranges than there is room for"))
     }
 
     /// Makes room for an entry to store. The chunk that it replaces comes back one day, or its own if it is not published.
@@ -228,13 +228,13 @@ impl<F: Changing> Written<F> {
     pub(super) fn emit_chunks(&self, publication: &mut dyn Publication) {
         let next_hops = self.form.next_hops();
         for code in self.codes.fresh().iter().map(|&code| code as usize) {
-            publication.stored(Stored::part(NEXT_HOPS, next_hops, code..code + 1));
+            publication.stored(StoredWords::part(NEXT_HOPS, next_hops, code..code + 1));
         }
         for unit in self.stores.iter().filter_map(|store| self.unit(store.new)) {
             let [halves, hops] = self.words(unit);
-            publication.stored(Stored::part(CHUNKS, self.form.half_words(), halves));
+            publication.stored(StoredWords::part(CHUNKS, self.form.half_words(), halves));
             if !hops.is_empty() {
-                publication.stored(Stored::part(NEXT_HOPS, next_hops, hops));
+                publication.stored(StoredWords::part(NEXT_HOPS, next_hops, hops));
             }
         }
     }
@@ -251,7 +251,7 @@ impl<F: Changing> Written<F> {
             let at = store.at as usize;
             self.form.store(at, store.new);
             if tells {
-                publication.stored(Stored::part(DIRECT, self.form.direct_words(), at..at + 1));
+                publication.stored(StoredWords::part(DIRECT, self.form.direct_words(), at..at + 1));
             }
         }
     }
@@ -259,14 +259,14 @@ impl<F: Changing> Written<F> {
     /// Tells of the direct entries.
     pub(super) fn emit_direct(&self, publication: &mut dyn Publication) {
         let direct = self.form.direct_words();
-        publication.stored(Stored::whole(DIRECT, direct, direct.len()));
+        publication.stored(StoredWords::whole(DIRECT, direct, direct.len()));
     }
 
     /// Tells of the words in use of all arrays.
     pub(super) fn emit(&self, publication: &mut dyn Publication) {
         let [halves, next_hops] = self.used().map(|words| words as usize);
-        publication.stored(Stored::whole(NEXT_HOPS, self.form.next_hops(), next_hops));
-        publication.stored(Stored::whole(CHUNKS, self.form.half_words(), halves));
+        publication.stored(StoredWords::whole(NEXT_HOPS, self.form.next_hops(), next_hops));
+        publication.stored(StoredWords::whole(CHUNKS, self.form.half_words(), halves));
         self.emit_direct(publication);
     }
 
@@ -278,14 +278,14 @@ impl<F: Changing> Written<F> {
         }
         for store in &stores {
             match self.unit(store.old) {
-                Some(unit) => publication.retire(Retired { array: CHUNKS, unit }),
+                Some(unit) => publication.retire(RetiredUnit { array: CHUNKS, unit }),
                 None => self.chunks.expect_less(1),
             }
             if !store.is_copy {
                 let array = self.form.next_hops();
                 self.long_for_codes -= self.form.codes(store.old, geometry, |code| {
                     if let Some(unit) = self.codes.take_back(code, array) {
-                        publication.retire(Retired { array: NEXT_HOPS, unit });
+                        publication.retire(RetiredUnit { array: NEXT_HOPS, unit });
                     }
                 });
             }

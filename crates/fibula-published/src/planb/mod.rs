@@ -15,7 +15,7 @@ mod ladder;
 #[cfg(test)]
 mod tests;
 
-use fibula::fib::registry::{Build, Engine, Families, Open, Role, Update};
+use fibula::fib::registry::{Build, Engine, Families, OpenFn, Role, Update};
 use fibula::fib::{BuildError, Fib};
 use fibula::net::{Key, KeyKind, Routes};
 use fibula::unstable::memory::Limits;
@@ -32,7 +32,7 @@ use ladder::{Search, Step};
 /// Returns the registry entries.
 #[must_use]
 pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
-    let entry = |name, summary, build: Build<K>, open: Open<K>| Engine {
+    let entry = |name, summary, build: Build<K>, open: OpenFn<K>| Engine {
         name,
         summary,
         use_when: "you compare with PlanB (NSDI 2026)",

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use fibula::unstable::in_place::{Publication, Stored};
+use fibula::unstable::in_place::{Publication, StoredWords};
 use fibula::unstable::memory::{Budget, Cell, OutOfMemory, Shared};
 use fibula::unstable::parts::arena::Arena;
 
@@ -111,7 +111,7 @@ impl<L: LeafWord> Prepared<L> {
             let at = entry.at as usize;
             self.direct[at].store(entry.word, Ordering::Release);
             if listens {
-                publication.stored(Stored::part(DIRECT, &self.direct[..], at..at + 1));
+                publication.stored(StoredWords::part(DIRECT, &self.direct[..], at..at + 1));
             }
         }
         for Bases { node, word, .. } in self.bases.drain(..) {
@@ -131,7 +131,7 @@ impl<L: LeafWord> Prepared<L> {
 
     /// Tells of the direct entries.
     pub(super) fn emit_direct(&self, publication: &mut dyn Publication) {
-        publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
+        publication.stored(StoredWords::whole(DIRECT, &self.direct[..], self.direct.len()));
     }
 
     /// Retires what was replaced.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use fibula::check::CheckError;
 use fibula::fib::{BuildError, Fib};
 use fibula::net::{Key, KeyKind, Prefix, Routes};
-use fibula::unstable::in_place::{InPlace, Publication, Refused, Retired};
+use fibula::unstable::in_place::{InPlace, PrepareError, Publication, RetiredUnit};
 use fibula::unstable::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
-use fibula::unstable::parts::arena::{Arena, Form};
+use fibula::unstable::parts::arena::{Arena, ArrayLayout};
 use fibula::unstable::parts::by_entry::{Meets, by_entry};
 use fibula::unstable::simd::fetch_at;
 
@@ -73,7 +73,7 @@ impl<K: Key, L: LeafWord> Editor<K, L> {
         mut budget: Budget,
         limits: Limits,
     ) -> Result<Self, OutOfMemory> {
-        let form = Form {
+        let form = ArrayLayout {
             number: NODES,
             width: NODE_WORDS,
             most: most::<K>(nodes.len() / NODE_WORDS, 1),
@@ -81,7 +81,7 @@ impl<K: Key, L: LeafWord> Editor<K, L> {
             huge_pages: limits.huge_pages,
         };
         let nodes = Arena::new(nodes, form)?;
-        let form = Form { number: LEAVES, width: 1, most: most::<K>(leaves.len(), 8), ..form };
+        let form = ArrayLayout { number: LEAVES, width: 1, most: most::<K>(leaves.len(), 8), ..form };
         let leaves = Arena::new(leaves, form)?;
         let filling = Filling::new(&mut budget)?;
         let (entries, bases) = (Vec::new(), Vec::new());
@@ -158,14 +158,14 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         _shadow: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PrepareError> {
         debug_assert!(self.prepared.entries.is_empty() && self.prepared.bases.is_empty());
         self.fill(prefixes, after)?;
         let copies = (self.prepared.raises() * SLOTS) as u64;
         if self.prepared.refused.is_none() && !self.prepared.nodes.has_room(copies) {
             self.prepared.refused = Some("more nodes than there are places for");
         }
-        self.prepared.refused.map_or(Ok(()), |reason| Err(Refused::Rebuild(reason)))
+        self.prepared.refused.map_or(Ok(()), |reason| Err(PrepareError::Rebuild(reason)))
     }
 
     fn is_loose(&self) -> bool {
@@ -232,13 +232,13 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         self.prepared.emit_direct(publication);
     }
 
-    fn free(&mut self, retired: Retired) {
+    fn free(&mut self, retired: RetiredUnit) {
         let Prepared { nodes, leaves, .. } = &mut self.prepared;
         let units = if retired.array == NODES { &mut nodes.units } else { &mut leaves.units };
         units.give_expected(retired.unit);
     }
 
-    fn bytes(&self, retired: Retired) -> usize {
+    fn bytes(&self, retired: RetiredUnit) -> usize {
         let Prepared { nodes, leaves, .. } = &self.prepared;
         if retired.array == NODES { nodes.bytes(retired.unit) } else { leaves.bytes(retired.unit) }
     }
@@ -252,7 +252,7 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         self.table.memory() + Memory { lookup_bytes: 0, ..open }
     }
 
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         let reached = self.table.reached()?;
         self.prepared.nodes.check(reached.nodes, retired)?;
         self.prepared.leaves.check(reached.leaves, retired)

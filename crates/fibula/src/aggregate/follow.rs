@@ -5,7 +5,7 @@ use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
 use crate::rib::{Before, Rib};
 
-use super::tree::Tree;
+use super::tree::AnswerTree;
 use super::{first_difference, minimal};
 
 /// Fewer routes with the answers of a table that changes.
@@ -15,7 +15,7 @@ pub struct Aggregated<K> {
     /// Number of routes when it was minimal, here and in the other table.
     least: [usize; 2],
     limits: Limits,
-    tree: Tree<K>,
+    tree: AnswerTree<K>,
     fewest: Vec<Route<K>>,
     changes: Vec<Change<K>>,
     /// What the changes of the last call replaced, in order.
@@ -34,7 +34,7 @@ impl<K: Key> Aggregated<K> {
             least: [rib.len(), routes.len()],
             rib,
             limits,
-            tree: Tree::new(limits),
+            tree: AnswerTree::new(limits),
             fewest: Vec::new(),
             changes: Vec::new(),
             log: Vec::new(),

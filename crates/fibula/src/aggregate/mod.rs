@@ -61,14 +61,14 @@ pub use compare::{Difference, differences, first_difference};
 #[doc(hidden)]
 pub use follow::Aggregated;
 
-use tree::Tree;
+use tree::AnswerTree;
 
 /// Returns the fewest routes that give every address the answer that `routes` give it. There may be other tables of as many.
 ///
 /// # Errors
 /// When memory runs out, or the limits do not suffice for the table or, by itself, for the tree.
 pub fn minimal<K: Key>(routes: &dyn Routes<K>, limits: Limits) -> Result<Rib<K>, OutOfMemory> {
-    let mut tree = Tree::new(limits);
+    let mut tree = AnswerTree::new(limits);
     tree.grow(routes, Prefix::ALL)?;
     let mut fewest = Vec::new();
     tree.routes(None, &mut fewest)?;

@@ -17,17 +17,17 @@ enum Set {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct TreeNode {
     is_leaf: bool,
     set: Set,
 }
 
 /// The answers of all addresses of a prefix: leaves are the longest runs of addresses with one answer that are prefixes.
 #[derive(Debug)]
-pub(super) struct Tree<K> {
+pub(super) struct AnswerTree<K> {
     within: Prefix<K>,
     /// Each node after the nodes below it, the left ones first.
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
     lists: Vec<u32>,
     /// Lengths of nodes that wait for their sibling, and their places.
     open: Vec<(u8, u32)>,
@@ -36,7 +36,7 @@ pub(super) struct Tree<K> {
     budget: Budget,
 }
 
-impl<K: Key> Tree<K> {
+impl<K: Key> AnswerTree<K> {
     pub(super) fn new(limits: Limits) -> Self {
         let (nodes, lists, open, merged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { within: Prefix::ALL, nodes, lists, open, merged, budget: Budget::new(limits) }
@@ -62,20 +62,20 @@ impl<K: Key> Tree<K> {
     fn run(&mut self, range: ranges::Range<K>, end: K) -> Result<(), OutOfMemory> {
         let set = Set::One(NextHop::word(range.next_hop));
         for leaf in prefixes_of(range.start..=end) {
-            self.push(leaf.len(), Node { is_leaf: true, set })?;
+            self.push(leaf.len(), TreeNode { is_leaf: true, set })?;
             // Siblings come one after the other.
             while let [.., (left_len, left), (len, right)] = self.open[..]
                 && left_len == len
             {
                 let set = self.join(self.nodes[left as usize].set, self.nodes[right as usize].set)?;
                 self.open.truncate(self.open.len() - 2);
-                self.push(len - 1, Node { is_leaf: false, set })?;
+                self.push(len - 1, TreeNode { is_leaf: false, set })?;
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, len: u8, node: Node) -> Result<(), OutOfMemory> {
+    fn push(&mut self, len: u8, node: TreeNode) -> Result<(), OutOfMemory> {
         let place = u32::try_from(self.nodes.len()).map_err(|_| too_large())?;
         self.budget.push(&mut self.open, (len, place))?;
         self.budget.push(&mut self.nodes, node)
@@ -138,7 +138,7 @@ impl<K: Key> Tree<K> {
     /// Returns the answer of all addresses if they have the same.
     pub(super) fn uniform(&self) -> Option<NextHop> {
         match self.nodes[..] {
-            [Node { set: Set::One(word), .. }] => NextHop::new(word),
+            [TreeNode { set: Set::One(word), .. }] => NextHop::new(word),
             _ => None,
         }
     }

@@ -10,7 +10,7 @@ const WIDE_SHARE: usize = 8;
 /// A kind of table. Engines are fast for one kind and slow for another of the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum TableKind {
     /// A table that is none of the others.
     Plain,
     /// A table with mostly host routes, whatever its next hops.
@@ -19,7 +19,7 @@ pub enum Kind {
     Wide,
 }
 
-impl Kind {
+impl TableKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Hosts, Self::Wide];
 
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TableKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use crate::net::{Key, KeyKind};
 use crate::simd::Isa;
 
-use super::{Kind, Machine, Workload};
+use super::{Machine, TableKind, Workload};
 
 /// Batches that were measured.
 pub(super) const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
@@ -17,7 +17,7 @@ pub(super) const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub(super) family: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: TableKind,
     pub(super) isa: Isa,
     pub(super) engine: &'static str,
     /// How many loads of the engine's size a lookup waits for, by batch: fitted.
@@ -37,7 +37,7 @@ pub(super) struct Point {
 
 impl Curve {
     /// Returns whether this was measured for tables of this kind and can run with this instruction set.
-    pub(super) fn serves<K: Key>(&self, kind: Kind, isa: Isa) -> bool {
+    pub(super) fn serves<K: Key>(&self, kind: TableKind, isa: Isa) -> bool {
         // Narrow keys were not measured.
         K::KIND != KeyKind::Toy
             && self.family == K::FAMILY.name()
@@ -101,10 +101,10 @@ fn between_batches(batch: usize) -> (usize, f64) {
 }
 
 /// Returns the kind of table to compare the workload's with: its own, or plain if that was not measured.
-pub(super) fn kind_for<K: Key>(wanted: &Workload) -> Kind {
+pub(super) fn kind_for<K: Key>(wanted: &Workload) -> TableKind {
     let kind = wanted.kind();
     let is_measured = curves().iter().any(|curve| curve.serves::<K>(kind, wanted.isa));
-    if is_measured { kind } else { Kind::Plain }
+    if is_measured { kind } else { TableKind::Plain }
 }
 
 /// Returns all curves.
@@ -137,7 +137,7 @@ fn read(text: &'static str) -> Option<Recorded> {
         let figures: Vec<f64> = figures.iter().filter_map(|figure| figure.parse().ok()).collect();
         let figures: [f64; BATCHES.len()] = figures.try_into().ok()?;
         if *ranges == "loads" {
-            let kind = Kind::ALL.into_iter().find(|named| named.name() == *kind)?;
+            let kind = TableKind::ALL.into_iter().find(|named| named.name() == *kind)?;
             let isa = isa.parse().ok()?;
             curves.push(Curve { family, kind, isa, engine, loads: figures, points: Vec::new() });
         } else {

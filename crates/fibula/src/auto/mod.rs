@@ -24,7 +24,7 @@
 //! - **Rates** are geometric means of the traffic MATCH and ZIPF (a random address under a random prefix, uniform and
 //!   skewed), on one core. Between two measured tables the logarithm of the time is interpolated over the logarithm of
 //!   the number of ranges, and between two batches the time over the logarithm of their keys.
-//! - **Tables** are compared with measured ones of their [`Kind`]: with mostly host routes, with many next hops that need
+//! - **Tables** are compared with measured ones of their [`TableKind`]: with mostly host routes, with many next hops that need
 //!   more than 15 bits, or plain. If no table of the kind was measured, with plain ones.
 //! - **Bytes** are those of the engine once it is built, and estimated before in the same way as rates.
 //! - **Machine**: of the recorded time, what loads took is replaced by what loads of the engine's bytes take on the
@@ -55,7 +55,7 @@ use crate::net::{Key, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Isa};
 
 #[doc(hidden)]
-pub use kind::Kind;
+pub use kind::TableKind;
 #[doc(hidden)]
 pub use machine::{Machine, MachineError};
 use measured::curves;
@@ -117,7 +117,7 @@ impl Workload {
     /// Returns this workload with the routes and ranges of a table counted, in one pass over it.
     #[must_use]
     pub fn with_table<K: Key>(mut self, routes: &dyn Routes<K>) -> Self {
-        let counted = Counted { routes, all: Cell::new(0), hosts: Cell::new(0), wide: Cell::new(0) };
+        let counted = RouteCounts { routes, all: Cell::new(0), hosts: Cell::new(0), wide: Cell::new(0) };
         self.ranges = 0;
         let _ = ranges::visit(&counted, Prefix::ALL, Merge::EqualNeighbours, |_| {
             self.ranges += 1;
@@ -138,20 +138,20 @@ impl Workload {
 
     /// Returns the kind of the table.
     #[must_use]
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.routes, self.host_routes, self.wide_routes)
+    pub fn kind(&self) -> TableKind {
+        TableKind::of(self.routes, self.host_routes, self.wide_routes)
     }
 }
 
 /// A table that counts the routes that are visited.
-struct Counted<'a, K: Key> {
+struct RouteCounts<'a, K: Key> {
     routes: &'a dyn Routes<K>,
     all: Cell<usize>,
     hosts: Cell<usize>,
     wide: Cell<usize>,
 }
 
-impl<K: Key> Routes<K> for Counted<'_, K> {
+impl<K: Key> Routes<K> for RouteCounts<'_, K> {
     fn len(&self) -> usize {
         self.routes.len()
     }

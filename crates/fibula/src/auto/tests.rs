@@ -12,9 +12,9 @@ fn measured_workloads<K: Key>() -> Vec<Workload> {
             let ranges = point.ranges as usize;
             let (mut host_routes, mut wide_routes) = (0, 0);
             match curve.kind {
-                Kind::Plain => {}
-                Kind::Hosts => host_routes = ranges,
-                Kind::Wide => wide_routes = ranges,
+                TableKind::Plain => {}
+                TableKind::Hosts => host_routes = ranges,
+                TableKind::Wide => wide_routes = ranges,
             }
             let wanted = Workload {
                 ranges,
@@ -158,12 +158,12 @@ fn the_routes_and_ranges_of_a_table_are_counted() {
 #[test]
 fn tables_have_a_kind() {
     for (counts, kind) in [
-        ((0, 0, 0), Kind::Plain),
-        ((100, 50, 12), Kind::Plain),
-        ((100, 51, 0), Kind::Hosts),
-        ((100, 50, 13), Kind::Wide),
-        ((100, 51, 100), Kind::Hosts),
-        ((1, 0, 1), Kind::Wide),
+        ((0, 0, 0), TableKind::Plain),
+        ((100, 50, 12), TableKind::Plain),
+        ((100, 51, 0), TableKind::Hosts),
+        ((100, 50, 13), TableKind::Wide),
+        ((100, 51, 100), TableKind::Hosts),
+        ((1, 0, 1), TableKind::Wide),
     ] {
         let (routes, host_routes, wide_routes) = counts;
         let wanted = Workload { routes, host_routes, wide_routes, ..Workload::default() };
@@ -173,7 +173,9 @@ fn tables_have_a_kind() {
 
 #[test]
 fn every_kind_was_measured_for_both_families() {
-    for (kind, isa) in Kind::ALL.into_iter().flat_map(|kind| Isa::ALL.iter().map(move |&isa| (kind, isa))) {
+    for (kind, isa) in
+        TableKind::ALL.into_iter().flat_map(|kind| Isa::ALL.iter().map(move |&isa| (kind, isa)))
+    {
         assert!(curves().iter().any(|curve| curve.serves::<u32>(kind, isa)), "{kind} {isa}");
         assert!(curves().iter().any(|curve| curve.serves::<u128>(kind, isa)), "{kind} {isa}");
     }
@@ -194,15 +196,15 @@ fn wide_next_hops_are_expected_to_cost_what_was_measured() {
 #[test]
 fn a_kind_that_was_not_measured_is_compared_with_plain_tables() {
     type Key = crate::net::Toy<8>;
-    for kind in Kind::ALL {
+    for kind in TableKind::ALL {
         let wanted = Workload {
             routes: 100,
-            host_routes: if kind == Kind::Hosts { 100 } else { 0 },
-            wide_routes: if kind == Kind::Wide { 100 } else { 0 },
+            host_routes: if kind == TableKind::Hosts { 100 } else { 0 },
+            wide_routes: if kind == TableKind::Wide { 100 } else { 0 },
             ..Workload::default()
         };
         assert_eq!(wanted.kind(), kind);
-        assert_eq!(measured::kind_for::<Key>(&wanted), Kind::Plain);
+        assert_eq!(measured::kind_for::<Key>(&wanted), TableKind::Plain);
         assert_eq!(measured::kind_for::<u32>(&wanted), kind);
     }
 }

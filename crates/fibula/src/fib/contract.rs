@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::check::CheckError;
 use crate::memory::{Memory, OutOfMemory};
-use crate::net::{Batch, Change, IntoKey, Key, Keys, Lookup, NextHop, Routes};
+use crate::net::{Batch, BatchLookup, Change, IntoKey, Key, Keys, NextHop, Routes};
 use crate::simd::{self, Present};
 
 use super::sections::Sections;
@@ -93,7 +93,10 @@ impl<K: Key> dyn Fib<K> + '_ {
     }
 
     /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
-    pub fn batch<'k>(&self, keys: impl Into<Keys<'k, K>>) -> Batch<'k, K, impl Lookup<K, Option<NextHop>>> {
+    pub fn batch<'k>(
+        &self,
+        keys: impl Into<Keys<'k, K>>,
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>>> {
         Batch::new(keys.into(), |isa, _, keys, results| self.lookup_keys_on(isa, keys, results))
     }
 }

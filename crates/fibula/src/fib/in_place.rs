@@ -13,7 +13,7 @@ use super::{Applied, BuildError, Fib, Sections, Updatable};
 
 /// A unit of one of an engine's arrays, which new lookups do not reach any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Retired {
+pub struct RetiredUnit {
     /// The number of the array.
     pub array: u8,
     /// The unit.
@@ -23,7 +23,7 @@ pub struct Retired {
 /// The receiver of a change as it is published.
 pub trait Publication {
     /// Receives a unit that no new lookup reaches.
-    fn retire(&mut self, retired: Retired);
+    fn retire(&mut self, retired: RetiredUnit);
 
     /// Returns whether stored words are to be emitted, which takes time.
     fn listens(&self) -> bool {
@@ -34,12 +34,12 @@ pub trait Publication {
     fn structure(&mut self, _shape: &[(&'static str, u32)]) {}
 
     /// Receives words that have been stored: those of new units before any entry, then each entry.
-    fn stored(&mut self, _stored: Stored<'_>) {}
+    fn stored(&mut self, _stored: StoredWords<'_>) {}
 }
 
 /// Words that were stored in an array of an engine.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored<'a> {
+pub struct StoredWords<'a> {
     /// The number of the array.
     pub array: u8,
     /// The first of the words in the array.
@@ -52,7 +52,7 @@ pub struct Stored<'a> {
     pub is_whole: bool,
 }
 
-impl<'a> Stored<'a> {
+impl<'a> StoredWords<'a> {
     /// Describes words that were stored in an array.
     pub fn part(array: u8, all: impl Into<Words<'a>>, range: Range<usize>) -> Self {
         let all = all.into();
@@ -67,14 +67,14 @@ impl<'a> Stored<'a> {
 
 /// Why changes could not be prepared in place.
 #[derive(Debug)]
-pub enum Refused {
+pub enum PrepareError {
     /// Memory ran out.
     Memory(OutOfMemory),
     /// The engine has to be built again, for this reason.
     Rebuild(&'static str),
 }
 
-impl From<OutOfMemory> for Refused {
+impl From<OutOfMemory> for PrepareError {
     fn from(error: OutOfMemory) -> Self {
         Self::Memory(error)
     }
@@ -102,7 +102,7 @@ pub trait InPlace<K: Key>: Send + Sync {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         shadow: bool,
-    ) -> Result<(), Refused>;
+    ) -> Result<(), PrepareError>;
 
     /// Returns whether so much of the arrays is free that units should move towards their beginning.
     fn is_loose(&self) -> bool;
@@ -132,8 +132,8 @@ pub trait InPlace<K: Key>: Send + Sync {
         let Err(refused) = self.try_prepare(prefixes, after, shadow) else { return Ok(Applied::InPlace) };
         self.abandon();
         match refused {
-            Refused::Memory(error) => Err(BuildError::memory(self.name(), error)),
-            Refused::Rebuild(reason) => Ok(Applied::NeedsRebuild(reason)),
+            PrepareError::Memory(error) => Err(BuildError::memory(self.name(), error)),
+            PrepareError::Rebuild(reason) => Ok(Applied::NeedsRebuild(reason)),
         }
     }
 
@@ -176,10 +176,10 @@ pub trait InPlace<K: Key>: Send + Sync {
     fn emit(&self, publication: &mut dyn Publication);
 
     /// Takes a unit back that was retired.
-    fn free(&mut self, retired: Retired);
+    fn free(&mut self, retired: RetiredUnit);
 
     /// Returns the bytes of a retired unit.
-    fn bytes(&self, retired: Retired) -> usize;
+    fn bytes(&self, retired: RetiredUnit) -> usize;
 
     /// Returns the memory of everything, the lists of the writer included.
     fn memory(&self) -> Memory;
@@ -188,7 +188,7 @@ pub trait InPlace<K: Key>: Send + Sync {
     ///
     /// # Errors
     /// The first invariant that does not hold.
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError>;
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError>;
 
     /// Returns what makes an engine of the same shape from the words of its arrays. For tests of the engine itself, which
     /// implement it.
@@ -212,7 +212,7 @@ pub type Mirrored<K> = Box<dyn Fn(&[Vec<u64>]) -> Box<dyn Fib<K>>>;
 pub struct Exclusive<K: Key> {
     editor: Box<dyn InPlace<K>>,
     reading: Arc<dyn Fib<K>>,
-    retired: Vec<Retired>,
+    retired: Vec<RetiredUnit>,
 }
 
 impl<K: Key> Exclusive<K> {
@@ -228,11 +228,11 @@ impl<K: Key> Exclusive<K> {
 /// When there is no memory for a list of that; nothing is prepared any more then.
 pub fn publish_alone<K: Key>(
     editor: &mut dyn InPlace<K>,
-    retired: &mut Vec<Retired>,
+    retired: &mut Vec<RetiredUnit>,
 ) -> Result<(), BuildError> {
     if retired.try_reserve(editor.retires()).is_err() {
         editor.abandon();
-        return Err(out_of_memory(editor.retires() * size_of::<Retired>()));
+        return Err(out_of_memory(editor.retires() * size_of::<RetiredUnit>()));
     }
     editor.publish(retired);
     retired.drain(..).for_each(|unit| editor.free(unit));
@@ -293,8 +293,8 @@ impl<K: Key> Updatable<K> for Exclusive<K> {
     }
 }
 
-impl Publication for Vec<Retired> {
-    fn retire(&mut self, retired: Retired) {
+impl Publication for Vec<RetiredUnit> {
+    fn retire(&mut self, retired: RetiredUnit) {
         self.push(retired);
     }
 }

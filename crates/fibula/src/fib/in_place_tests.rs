@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::in_place::{InPlace, Mirrored, Publication, Retired, Stored};
+use super::in_place::{InPlace, Mirrored, Publication, RetiredUnit, StoredWords};
 use super::registry::BuildInPlace;
 use super::{Applied, Fib};
 use crate::memory::{Limits, Words};
@@ -96,7 +96,7 @@ impl Mirror {
 }
 
 impl Publication for Mirror {
-    fn retire(&mut self, retired: Retired) {
+    fn retire(&mut self, retired: RetiredUnit) {
         panic!("{retired:?} is retired by what is only told of");
     }
 
@@ -104,7 +104,7 @@ impl Publication for Mirror {
         true
     }
 
-    fn stored(&mut self, stored: Stored<'_>) {
+    fn stored(&mut self, stored: StoredWords<'_>) {
         assert!(stored.first + stored.words.len() <= stored.room);
         self.store(stored.array, stored.first, stored.words, stored.is_whole);
     }
@@ -118,11 +118,11 @@ struct Stops<'a, K: Key> {
     before: Answers,
     after: Answers,
     stops: usize,
-    retired: Vec<Retired>,
+    retired: Vec<RetiredUnit>,
 }
 
 impl<K: Key> Publication for Stops<'_, K> {
-    fn retire(&mut self, retired: Retired) {
+    fn retire(&mut self, retired: RetiredUnit) {
         self.retired.push(retired);
     }
 
@@ -130,7 +130,7 @@ impl<K: Key> Publication for Stops<'_, K> {
         true
     }
 
-    fn stored(&mut self, stored: Stored<'_>) {
+    fn stored(&mut self, stored: StoredWords<'_>) {
         self.stops += 1;
         for (at, found) in answers(&*self.fib).into_iter().enumerate() {
             let (before, after) = (self.before[at], self.after[at]);
@@ -153,7 +153,7 @@ struct Stopped<K: Key> {
     build: BuildInPlace<K>,
     rib: Rib<K>,
     editor: Box<dyn InPlace<K>>,
-    retired: VecDeque<Retired>,
+    retired: VecDeque<RetiredUnit>,
     stops: usize,
     mirror: Mirror,
 }

@@ -9,7 +9,7 @@ use core::ops::ControlFlow;
 use std::collections::HashMap;
 
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
-use crate::net::{Batch, IntoKey, Key, Keys, Lookup, NextHop, Prefix, Route, Routes};
+use crate::net::{Batch, BatchLookup, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::simd::Present;
 
 use super::registry::Engine;
@@ -66,7 +66,10 @@ impl<K: Key> WithLength<K> {
     }
 
     /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
-    pub fn batch<'k>(&self, keys: impl Into<Keys<'k, K>>) -> Batch<'k, K, impl Lookup<K, Option<Match>>> {
+    pub fn batch<'k>(
+        &self,
+        keys: impl Into<Keys<'k, K>>,
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<Match>>> {
         Batch::new(keys.into(), |isa, _, keys, results| self.lookup_keys_on(isa, keys, results))
     }
 

@@ -52,7 +52,7 @@ pub struct Engine<K: Key> {
     /// Makes the engine of what [`Fib::sections`] gave; `None` if files cannot hold it. It need not be in order yet, which
     /// [`Fib::check`] tells, but no lookup in it leaves its arrays.
     #[doc(hidden)]
-    pub open: Option<Open<K>>,
+    pub open: Option<OpenFn<K>>,
     /// Whether that holds while its words change in any way, and lookups end then: it can be mapped.
     #[doc(hidden)]
     pub maps: bool,
@@ -68,7 +68,7 @@ pub type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<
 
 /// Makes an engine of what a file holds of it.
 #[doc(hidden)]
-pub type Open<K> = fn(Parts) -> Result<Box<dyn Fib<K>>, PartsError>;
+pub type OpenFn<K> = fn(Parts) -> Result<Box<dyn Fib<K>>, PartsError>;
 
 impl<K: Key> Engine<K> {
     /// Returns whether a file can hold the engine ([`file`](crate::file)).

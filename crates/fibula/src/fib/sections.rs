@@ -27,7 +27,7 @@ impl<'a> Sections<'a> {
     /// Adds an array.
     #[must_use]
     pub fn with(mut self, name: &'static str, words: impl Into<Words<'a>>) -> Self {
-        self.arrays.push((name, Elements(Kind::There(words.into()))));
+        self.arrays.push((name, Elements(ElementsRepr::There(words.into()))));
         self
     }
 
@@ -40,25 +40,25 @@ impl<'a> Sections<'a> {
 
     /// Adds an array that is not in memory as a file has it.
     #[must_use]
-    pub fn with_copy(mut self, name: &'static str, words: Owned) -> Self {
-        self.arrays.push((name, Elements(Kind::Owned(words))));
+    pub fn with_copy(mut self, name: &'static str, words: OwnedWords) -> Self {
+        self.arrays.push((name, Elements(ElementsRepr::Owned(words))));
         self
     }
 }
 
 /// An array of an engine, as a file holds it.
 #[derive(Debug)]
-pub struct Elements<'a>(Kind<'a>);
+pub struct Elements<'a>(ElementsRepr<'a>);
 
 #[derive(Debug)]
-enum Kind<'a> {
+enum ElementsRepr<'a> {
     There(Words<'a>),
-    Owned(Owned),
+    Owned(OwnedWords),
 }
 
 /// Words that were copied.
 #[derive(Debug)]
-pub enum Owned {
+pub enum OwnedWords {
     /// Of 16 bits.
     Half(Vec<u16>),
     /// Of 32 bits.
@@ -72,10 +72,10 @@ impl Elements<'_> {
     #[must_use]
     pub fn words(&self) -> Words<'_> {
         match &self.0 {
-            Kind::There(words) => *words,
-            Kind::Owned(Owned::Half(words)) => words[..].into(),
-            Kind::Owned(Owned::Narrow(words)) => words[..].into(),
-            Kind::Owned(Owned::Wide(words)) => words[..].into(),
+            ElementsRepr::There(words) => *words,
+            ElementsRepr::Owned(OwnedWords::Half(words)) => words[..].into(),
+            ElementsRepr::Owned(OwnedWords::Narrow(words)) => words[..].into(),
+            ElementsRepr::Owned(OwnedWords::Wide(words)) => words[..].into(),
         }
     }
 }
@@ -92,16 +92,16 @@ pub struct Parts {
 #[derive(Debug)]
 pub enum Array {
     /// Of 16 bits.
-    Half(Found<u16>),
+    Half(FileWords<u16>),
     /// Of 32 bits.
-    Narrow(Found<u32>),
+    Narrow(FileWords<u32>),
     /// Of 64 bits.
-    Wide(Found<u64>),
+    Wide(FileWords<u64>),
 }
 
 /// The words of an array of a file.
 #[derive(Debug)]
-pub enum Found<T: Word> {
+pub enum FileWords<T: Word> {
     /// Read into memory.
     Copied(Buffer<T>),
     /// In the file, which is mapped.
@@ -111,23 +111,23 @@ pub enum Found<T: Word> {
 /// A word that arrays of files have.
 pub trait Element: Word {
     /// Returns the array, if it has words of this kind.
-    fn found(array: Array) -> Option<Found<Self>>;
+    fn found(array: Array) -> Option<FileWords<Self>>;
 
     /// Returns an array of such words.
-    fn array(found: Found<Self>) -> Array;
+    fn array(found: FileWords<Self>) -> Array;
 }
 
 macro_rules! elements {
     ($($word:ty, $kind:ident;)*) => {$(
         impl Element for $word {
-            fn found(array: Array) -> Option<Found<Self>> {
+            fn found(array: Array) -> Option<FileWords<Self>> {
                 match array {
                     Array::$kind(found) => Some(found),
                     _ => None,
                 }
             }
 
-            fn array(found: Found<Self>) -> Array {
+            fn array(found: FileWords<Self>) -> Array {
                 Array::$kind(found)
             }
         }
@@ -194,7 +194,7 @@ impl Parts {
         u32::try_from(number).map_err(|_| PartsError::Missing(name))
     }
 
-    fn take<T: Element>(&mut self, name: &'static str) -> Result<Found<T>, PartsError> {
+    fn take<T: Element>(&mut self, name: &'static str) -> Result<FileWords<T>, PartsError> {
         let at = self.arrays.iter().position(|(found, _)| found == name);
         let (_, array) = self.arrays.swap_remove(at.ok_or(PartsError::Missing(name))?);
         T::found(array).ok_or(PartsError::Missing(name))
@@ -203,16 +203,16 @@ impl Parts {
     /// Returns the words of an array, copied or mapped.
     pub fn shared<T: Element>(&mut self, name: &'static str) -> Result<Shared<T>, PartsError> {
         Ok(match self.take(name)? {
-            Found::Copied(words) => words.into(),
-            Found::Mapped(words) => words,
+            FileWords::Copied(words) => words.into(),
+            FileWords::Mapped(words) => words,
         })
     }
 
     /// Returns the words of an array that was copied.
     pub fn buffer<T: Element>(&mut self, name: &'static str) -> Result<Buffer<T>, PartsError> {
         match self.take(name)? {
-            Found::Copied(words) => Ok(words),
-            Found::Mapped(_) => Err(PartsError::NotMapped),
+            FileWords::Copied(words) => Ok(words),
+            FileWords::Mapped(_) => Err(PartsError::NotMapped),
         }
     }
 

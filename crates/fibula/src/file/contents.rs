@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::fib::sections::Owned;
+use crate::fib::sections::OwnedWords;
 use crate::fib::{Elements, Fib};
 use crate::memory::Words;
 use crate::net::{Key, NextHop, Prefix, Routes};
 
-use super::error::{FileError, Kind};
+use super::error::{FileError, FileErrorKind};
 use super::format::{HEADER_BYTES, HUGE, Header, LINE, PAGE, SECTION_BYTES, Section};
 
 /// The contents of a file to write: for each family an engine, routes, both or neither, and values of next hops.
@@ -59,7 +59,7 @@ struct Planned<'a> {
 
 enum Data<'a> {
     Elements(Elements<'a>),
-    Owned(Owned),
+    Owned(OwnedWords),
     Bytes(Vec<u8>),
 }
 
@@ -70,9 +70,9 @@ impl Data<'_> {
     fn words(&self) -> Option<Words<'_>> {
         match self {
             Data::Elements(elements) => Some(elements.words()),
-            Data::Owned(Owned::Half(words)) => Some(words[..].into()),
-            Data::Owned(Owned::Narrow(words)) => Some(words[..].into()),
-            Data::Owned(Owned::Wide(words)) => Some(words[..].into()),
+            Data::Owned(OwnedWords::Half(words)) => Some(words[..].into()),
+            Data::Owned(OwnedWords::Narrow(words)) => Some(words[..].into()),
+            Data::Owned(OwnedWords::Wide(words)) => Some(words[..].into()),
             Data::Bytes(_) => None,
         }
     }
@@ -110,12 +110,12 @@ impl Contents<'_> {
     /// # Errors
     /// When files cannot hold an engine of these contents, or `out` fails.
     pub fn write(&self, mut out: impl Write) -> Result<(), FileError> {
-        let (head, sections) = self.plan().map_err(Kind::nowhere)?;
-        write(&head, &sections, &mut out).map_err(|error| Kind::io("written")(error).nowhere())
+        let (head, sections) = self.plan().map_err(FileErrorKind::nowhere)?;
+        write(&head, &sections, &mut out).map_err(|error| FileErrorKind::io("written")(error).nowhere())
     }
 
     /// Returns the header with the section table, and the sections.
-    fn plan(&self) -> Result<(Vec<u8>, Vec<Planned<'_>>), Kind> {
+    fn plan(&self) -> Result<(Vec<u8>, Vec<Planned<'_>>), FileErrorKind> {
         let mut sections = Vec::new();
         of_half(&self.v4, &mut sections)?;
         let first_of_v6 = sections.len();
@@ -138,7 +138,7 @@ impl Contents<'_> {
                 crc.update(bytes);
                 Ok(())
             })
-            .map_err(Kind::io("written"))?;
+            .map_err(FileErrorKind::io("written"))?;
             line.crc = crc.finalize();
         }
         let table: Vec<u8> = sections.iter().flat_map(|section| section.line.to_bytes()).collect();
@@ -172,10 +172,10 @@ fn planned<'a>(name: String, data: Data<'a>) -> Planned<'a> {
     Planned { line: Section { name, width: 1, crc: 0, offset: 0, bytes: 0, is_needed: true }, data }
 }
 
-fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> Result<(), Kind> {
+fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> Result<(), FileErrorKind> {
     let family = K::FAMILY.name();
     if let Some(fib) = half.fib {
-        let saved = fib.sections().ok_or(Kind::NotSaved)?;
+        let saved = fib.sections().ok_or(FileErrorKind::NotSaved)?;
         let mut text = format!("algorithm {}\n", saved.engine);
         for (name, number) in &saved.shape {
             text += &format!("{name} {number}\n");
@@ -207,10 +207,12 @@ fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) {
         next_hops.push(route.next_hop.id());
         Ok::<(), core::convert::Infallible>(())
     });
-    let addresses = if K::BITS == 32 { Owned::Narrow(narrow) } else { Owned::Wide(wide) };
-    for (name, column) in
-        [("addresses", addresses), ("lengths", Owned::Half(lengths)), ("next-hops", Owned::Narrow(next_hops))]
-    {
+    let addresses = if K::BITS == 32 { OwnedWords::Narrow(narrow) } else { OwnedWords::Wide(wide) };
+    for (name, column) in [
+        ("addresses", addresses),
+        ("lengths", OwnedWords::Half(lengths)),
+        ("next-hops", OwnedWords::Narrow(next_hops)),
+    ] {
         sections.push(planned(format!("{family}/routes/{name}"), Data::Owned(column)));
     }
 }
@@ -225,7 +227,7 @@ fn of_values(values: &BTreeMap<NextHop, Vec<u8>>, sections: &mut Vec<Planned<'_>
         ends.push(all.len() as u64);
     }
     let ids = values.keys().map(|next_hop| next_hop.id()).collect();
-    sections.push(planned("values/next-hops".to_owned(), Data::Owned(Owned::Narrow(ids))));
-    sections.push(planned("values/ends".to_owned(), Data::Owned(Owned::Wide(ends))));
+    sections.push(planned("values/next-hops".to_owned(), Data::Owned(OwnedWords::Narrow(ids))));
+    sections.push(planned("values/ends".to_owned(), Data::Owned(OwnedWords::Wide(ends))));
     sections.push(planned("values/bytes".to_owned(), Data::Bytes(all)));
 }

@@ -14,11 +14,11 @@ use super::VERSION;
 #[derive(Debug)]
 pub struct FileError {
     path: Option<PathBuf>,
-    kind: Kind,
+    kind: FileErrorKind,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum FileErrorKind {
     Io {
         doing: &'static str,
         error: io::Error,
@@ -63,13 +63,13 @@ pub(super) enum Kind {
     NoMapping,
 }
 
-impl From<OutOfMemory> for Kind {
+impl From<OutOfMemory> for FileErrorKind {
     fn from(error: OutOfMemory) -> Self {
         Self::Memory(error)
     }
 }
 
-impl Kind {
+impl FileErrorKind {
     pub(super) fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::Io { doing, error }
     }
@@ -93,7 +93,7 @@ impl FileError {
     /// Returns whether the file is not a table file of any version.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        matches!(self.kind, Kind::Foreign)
+        matches!(self.kind, FileErrorKind::Foreign)
     }
 
     /// Returns whether the file is truncated, or was altered after it was written.
@@ -101,32 +101,35 @@ impl FileError {
     pub fn is_damage(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Swapped
-                | Kind::Truncated { .. }
-                | Kind::Longer { .. }
-                | Kind::Damaged(_)
-                | Kind::Broken { .. }
-                | Kind::Disorder { .. }
+            FileErrorKind::Swapped
+                | FileErrorKind::Truncated { .. }
+                | FileErrorKind::Longer { .. }
+                | FileErrorKind::Damaged(_)
+                | FileErrorKind::Broken { .. }
+                | FileErrorKind::Disorder { .. }
         )
     }
 
     /// Returns whether a newer version of this library wrote the file.
     #[must_use]
     pub fn is_newer(&self) -> bool {
-        matches!(self.kind, Kind::Newer { .. } | Kind::NewerSection(_) | Kind::Unknown(_))
+        matches!(
+            self.kind,
+            FileErrorKind::Newer { .. } | FileErrorKind::NewerSection(_) | FileErrorKind::Unknown(_)
+        )
     }
 
     /// Returns whether the file is good, but cannot be mapped. Open a copy instead.
     #[must_use]
     pub fn is_not_mapped(&self) -> bool {
-        matches!(self.kind, Kind::NotMapped(_) | Kind::NoMapping)
+        matches!(self.kind, FileErrorKind::NotMapped(_) | FileErrorKind::NoMapping)
     }
 
     /// Returns the error of the system, if that is the cause.
     #[must_use]
     pub fn io(&self) -> Option<&io::Error> {
         match &self.kind {
-            Kind::Io { error, .. } => Some(error),
+            FileErrorKind::Io { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -142,14 +145,14 @@ impl FileError {
             || self.is_damage()
             || self.is_newer()
             || self.is_not_mapped()
-            || matches!(self.kind, Kind::Published(_))
+            || matches!(self.kind, FileErrorKind::Published(_))
     }
 }
 
 /// The remedy for a file that differs from what was written.
 const AGAIN: &str = "make it again from its table";
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, error } => write!(f, "cannot be {doing}: {error}"),
@@ -214,7 +217,7 @@ impl fmt::Display for FileError {
 impl core::error::Error for FileError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &self.kind {
-            Kind::Io { error, .. } => Some(error),
+            FileErrorKind::Io { error, .. } => Some(error),
             _ => None,
         }
     }

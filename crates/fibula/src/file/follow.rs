@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::memory::Limits;
 
-use super::error::{FileError, Kind};
+use super::error::{FileError, FileErrorKind};
 use super::table::TableFile;
 
 /// Follows a file that is replaced by renaming: a process that answers from it gets each new table without a restart.
@@ -44,7 +44,7 @@ use super::table::TableFile;
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
-    way: Way,
+    way: OpenMode,
     /// The file that is served, or that was refused last.
     seen: Stamp,
     table: Arc<TableFile>,
@@ -52,7 +52,7 @@ pub struct Follower {
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum OpenMode {
     Copy(Limits),
     Map,
 }
@@ -71,7 +71,7 @@ impl Follower {
     /// # Errors
     /// As for [`TableFile::open`].
     pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, FileError> {
-        Self::new(path.as_ref(), Way::Copy(limits))
+        Self::new(path.as_ref(), OpenMode::Copy(limits))
     }
 
     /// Maps the file, and later the files that replace it.
@@ -79,12 +79,12 @@ impl Follower {
     /// # Errors
     /// As for [`TableFile::map`].
     pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(path.as_ref(), Way::Map)
+        Self::new(path.as_ref(), OpenMode::Map)
     }
 
-    fn new(path: &Path, way: Way) -> Result<Self, FileError> {
+    fn new(path: &Path, way: OpenMode) -> Result<Self, FileError> {
         let (seen, table) = load(path, way);
-        let (seen, table) = (seen.map_err(|error| Kind::io("opened")(error).at(path))?, table?);
+        let (seen, table) = (seen.map_err(|error| FileErrorKind::io("opened")(error).at(path))?, table?);
         Ok(Self { path: path.to_owned(), way, seen, table: Arc::new(table) })
     }
 
@@ -95,7 +95,7 @@ impl Follower {
     /// When the new file cannot be opened or is refused. The table before is kept. A file that was refused for its contents
     /// is not tried again until it is replaced. However, errors of the system are returned at every call while they last.
     pub fn poll(&mut self) -> Result<bool, FileError> {
-        let failed = |error| Kind::io("opened")(error).at(&self.path);
+        let failed = |error| FileErrorKind::io("opened")(error).at(&self.path);
         if Stamp::of(&fs::metadata(&self.path).map_err(failed)?) == self.seen {
             return Ok(false);
         }
@@ -124,18 +124,18 @@ impl Follower {
     }
 }
 
-fn load(path: &Path, way: Way) -> (io::Result<Stamp>, Result<TableFile, FileError>) {
+fn load(path: &Path, way: OpenMode) -> (io::Result<Stamp>, Result<TableFile, FileError>) {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) => {
             let again = io::Error::new(error.kind(), error.to_string());
-            return (Err(error), Err(Kind::io("opened")(again).at(path)));
+            return (Err(error), Err(FileErrorKind::io("opened")(again).at(path)));
         }
     };
     let seen = file.metadata().map(|metadata| Stamp::of(&metadata));
     let table = match way {
-        Way::Copy(limits) => TableFile::copy_of(&file, limits).map_err(|error| error.of(path)),
-        Way::Map => TableFile::map_file(file, path),
+        OpenMode::Copy(limits) => TableFile::copy_of(&file, limits).map_err(|error| error.of(path)),
+        OpenMode::Map => TableFile::map_file(file, path),
     };
     (seen, table)
 }

@@ -1,7 +1,7 @@
 //! The header and the section table, as bytes.
 
 use super::VERSION;
-use super::error::Kind;
+use super::error::FileErrorKind;
 
 /// The first bytes. The first one is not text. The last one is a line end, which transfers in text mode would change.
 pub(super) const MAGIC: [u8; 8] = *b"\x89FIBULA\n";
@@ -75,23 +75,23 @@ impl Header {
 
     /// Reads the first bytes of a file, which may be fewer than a header's. The fields before the version, the version and
     /// the checksum have the same places in all versions.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Kind> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, FileErrorKind> {
         let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
         if bytes.is_empty() || !MAGIC.starts_with(magic) {
-            return Err(Kind::Foreign);
+            return Err(FileErrorKind::Foreign);
         }
         if bytes.len() < HEADER_BYTES {
-            return Err(Kind::Truncated { bytes: bytes.len() as u64, needed: HEADER_BYTES as u64 });
+            return Err(FileErrorKind::Truncated { bytes: bytes.len() as u64, needed: HEADER_BYTES as u64 });
         }
         if word(bytes, 12) == MARK.swap_bytes() {
-            return Err(Kind::Swapped);
+            return Err(FileErrorKind::Swapped);
         }
         if crc32fast::hash(&bytes[..Self::SUMMED]) != word(bytes, Self::SUMMED) {
-            return Err(Kind::Damaged("header".to_owned()));
+            return Err(FileErrorKind::Damaged("header".to_owned()));
         }
         let version = word(bytes, 8);
         if version > VERSION {
-            return Err(Kind::Newer { version });
+            return Err(FileErrorKind::Newer { version });
         }
         let header = Self {
             sections: word(bytes, 16),
@@ -101,7 +101,11 @@ impl Header {
         };
         let is_right = header.to_bytes() == *bytes && header.sections <= SECTIONS && header.families < 4;
         let end = HEADER_BYTES as u64 + u64::from(header.sections) * SECTION_BYTES as u64;
-        if is_right && end <= header.bytes { Ok(header) } else { Err(Kind::Damaged("header".to_owned())) }
+        if is_right && end <= header.bytes {
+            Ok(header)
+        } else {
+            Err(FileErrorKind::Damaged("header".to_owned()))
+        }
     }
 
     /// Returns the bytes of the section table.
@@ -148,8 +152,8 @@ impl Section {
 }
 
 /// Reads the section table: sections must follow each other within the bytes of the file, and have different names.
-pub(super) fn read_table(header: Header, bytes: &[u8]) -> Result<Vec<Section>, Kind> {
-    let damaged = || Kind::Damaged("section table".to_owned());
+pub(super) fn read_table(header: Header, bytes: &[u8]) -> Result<Vec<Section>, FileErrorKind> {
+    let damaged = || FileErrorKind::Damaged("section table".to_owned());
     if crc32fast::hash(bytes) != header.table_crc {
         return Err(damaged());
     }

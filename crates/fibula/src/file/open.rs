@@ -7,20 +7,20 @@ use std::sync::Arc;
 
 use crate::auto::{self, Workload};
 use crate::fib::registry::{Engines, is_published};
-use crate::fib::sections::{Array, Element, Found, Parts, PartsError};
+use crate::fib::sections::{Array, Element, FileWords, Parts, PartsError};
 use crate::memory::{Budget, Limits, Mapping, OutOfMemory, Shared};
 use crate::net::{Dual, Key, NextHop};
 
-use super::error::Kind;
+use super::error::FileErrorKind;
 use super::format::{HEADER_BYTES, Header, Section, read_table};
 use super::part::Part;
 use super::routes::{Addresses, StoredRoutes};
-use super::values::Values;
+use super::values::HopBytes;
 
 /// The contents of a file that was read.
 pub(super) struct Opened {
     pub(super) parts: Dual<Part<u32>, Part<u128>>,
-    pub(super) values: Values,
+    pub(super) values: HopBytes,
 }
 
 /// A file whose header and section table are good.
@@ -30,13 +30,17 @@ struct Head {
 }
 
 /// Opens a copy: verifies every checksum and every invariant.
-pub(super) fn copy(mut input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
+pub(super) fn copy(
+    mut input: impl Read + Seek,
+    limits: Limits,
+    engines: Engines,
+) -> Result<Opened, FileErrorKind> {
     // Not generic, so that it is compiled once, here.
     copy_of(&mut input, limits, engines)
 }
 
-fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
-    let mut source = Copying { input, limits, held_bytes: 0 };
+fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result<Opened, FileErrorKind> {
+    let mut source = CopySource { input, limits, held_bytes: 0 };
     let head = source.head()?;
     let (opened, others) = open(&mut source, head, limits, engines)?;
     for section in others {
@@ -48,17 +52,17 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
 }
 
 /// Opens a file where it lies: verifies the header, the section table and the small sections.
-pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
+pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, FileErrorKind> {
     let mut input = file;
-    let mut copying = Copying { input: &mut input, limits, held_bytes: 0 };
+    let mut copying = CopySource { input: &mut input, limits, held_bytes: 0 };
     let head = copying.head()?;
     let bytes = head.sections.last().map_or(HEADER_BYTES as u64, |last| last.offset + last.bytes);
-    let bytes = usize::try_from(bytes).map_err(|_| Kind::NoMapping)?;
+    let bytes = usize::try_from(bytes).map_err(|_| FileErrorKind::NoMapping)?;
     let mapping = Mapping::of(file, bytes).map_err(|error| match error.kind() {
-        io::ErrorKind::Unsupported => Kind::NoMapping,
-        _ => Kind::io("mapped")(error),
+        io::ErrorKind::Unsupported => FileErrorKind::NoMapping,
+        _ => FileErrorKind::io("mapped")(error),
     })?;
-    let mut source = InPlace { copying, mapping: Arc::new(mapping) };
+    let mut source = MappedSource { copying, mapping: Arc::new(mapping) };
     open(&mut source, head, limits, Engines::OWN).map(|(opened, _)| opened)
 }
 
@@ -68,16 +72,16 @@ trait Source {
     fn maps(&self) -> bool;
 
     /// Returns the words of a section, in the width that it gives.
-    fn array(&mut self, section: &Section) -> Result<Array, Kind>;
+    fn array(&mut self, section: &Section) -> Result<Array, FileErrorKind>;
 
     /// Returns the bytes of a section, verified.
-    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind>;
+    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, FileErrorKind>;
 
     /// Verifies a section that is not used, without keeping it.
-    fn skim(&mut self, section: &Section) -> Result<(), Kind>;
+    fn skim(&mut self, section: &Section) -> Result<(), FileErrorKind>;
 }
 
-struct Copying<'a> {
+struct CopySource<'a> {
     input: &'a mut dyn ReadSeek,
     limits: Limits,
     /// Bytes of all sections that were read and kept: the limit is for their sum.
@@ -91,9 +95,9 @@ impl<T: Read + Seek> ReadSeek for T {}
 /// Bytes that are read and summed in one step. So few bytes are still in the cache when they are summed.
 const CHUNK: usize = 256 << 10;
 
-impl Copying<'_> {
-    fn head(&mut self) -> Result<Head, Kind> {
-        let failed = Kind::io("read");
+impl CopySource<'_> {
+    fn head(&mut self) -> Result<Head, FileErrorKind> {
+        let failed = FileErrorKind::io("read");
         let bytes = self.input.seek(SeekFrom::End(0)).map_err(&failed)?;
         self.input.rewind().map_err(&failed)?;
         let mut head = [0; HEADER_BYTES];
@@ -101,8 +105,8 @@ impl Copying<'_> {
         self.input.read_exact(&mut head[..there]).map_err(&failed)?;
         let header = Header::read(&head[..there])?;
         match header.bytes {
-            needed if bytes < needed => return Err(Kind::Truncated { bytes, needed }),
-            needed if bytes > needed => return Err(Kind::Longer { bytes, needed }),
+            needed if bytes < needed => return Err(FileErrorKind::Truncated { bytes, needed }),
+            needed if bytes > needed => return Err(FileErrorKind::Longer { bytes, needed }),
             _ => {}
         }
         let mut table = vec![0; header.table_bytes()];
@@ -111,8 +115,8 @@ impl Copying<'_> {
     }
 
     /// Reads the bytes of a section into `to`, and verifies them.
-    fn read(&mut self, section: &Section, to: &mut [u8]) -> Result<(), Kind> {
-        let failed = Kind::io("read");
+    fn read(&mut self, section: &Section, to: &mut [u8]) -> Result<(), FileErrorKind> {
+        let failed = FileErrorKind::io("read");
         self.input.seek(SeekFrom::Start(section.offset)).map_err(&failed)?;
         let mut crc = crc32fast::Hasher::new();
         for chunk in to.chunks_mut(CHUNK) {
@@ -123,13 +127,13 @@ impl Copying<'_> {
     }
 
     /// Counts the bytes of a section that is kept.
-    fn hold(&mut self, section: &Section) -> Result<(), Kind> {
+    fn hold(&mut self, section: &Section) -> Result<(), FileErrorKind> {
         let wanted_bytes = usize::try_from(section.bytes).unwrap_or(usize::MAX);
         let used_bytes = self.held_bytes;
         let sum = used_bytes.saturating_add(wanted_bytes);
         if let Some(limit) = self.limits.memory_bytes.filter(|&limit| sum > limit) {
             let limit_bytes = Some(limit);
-            return Err(Kind::Memory(OutOfMemory { wanted_bytes, used_bytes, limit_bytes }));
+            return Err(FileErrorKind::Memory(OutOfMemory { wanted_bytes, used_bytes, limit_bytes }));
         }
         self.held_bytes = sum;
         Ok(())
@@ -137,43 +141,44 @@ impl Copying<'_> {
 }
 
 /// Compares the sum of all bytes of a section with the one in its table.
-fn checked(crc: crc32fast::Hasher, section: &Section) -> Result<(), Kind> {
-    if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
+fn checked(crc: crc32fast::Hasher, section: &Section) -> Result<(), FileErrorKind> {
+    if crc.finalize() == section.crc { Ok(()) } else { Err(FileErrorKind::Damaged(section.name.clone())) }
 }
 
 /// Returns the number of words of this width in a section.
-fn words<T>(section: &Section) -> Result<usize, Kind> {
+fn words<T>(section: &Section) -> Result<usize, FileErrorKind> {
     let is_width = section.width as usize == size_of::<T>();
     let count = usize::try_from(section.words()).ok().filter(|_| is_width);
-    count.ok_or_else(|| Kind::Damaged(section.name.clone()))
+    count.ok_or_else(|| FileErrorKind::Damaged(section.name.clone()))
 }
 
-impl Copying<'_> {
-    fn copied<T: Element>(&mut self, section: &Section) -> Result<Array, Kind> {
+impl CopySource<'_> {
+    fn copied<T: Element>(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
         let count = words::<T>(section)?;
         self.hold(section)?;
         let mut buffer = Budget::new(self.limits).buffer::<T>(count)?;
         buffer.append_read(count, |bytes| self.read(section, bytes))?;
-        Ok(T::array(Found::Copied(buffer)))
+        Ok(T::array(FileWords::Copied(buffer)))
     }
 }
 
-impl Source for Copying<'_> {
+impl Source for CopySource<'_> {
     fn maps(&self) -> bool {
         false
     }
 
-    fn array(&mut self, section: &Section) -> Result<Array, Kind> {
+    fn array(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
         match section.width {
             2 => self.copied::<u16>(section),
             4 => self.copied::<u32>(section),
             8 => self.copied::<u64>(section),
-            _ => Err(Kind::Damaged(section.name.clone())),
+            _ => Err(FileErrorKind::Damaged(section.name.clone())),
         }
     }
 
-    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
-        let count = usize::try_from(section.bytes).map_err(|_| Kind::Damaged(section.name.clone()))?;
+    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, FileErrorKind> {
+        let count =
+            usize::try_from(section.bytes).map_err(|_| FileErrorKind::Damaged(section.name.clone()))?;
         self.hold(section)?;
         let mut bytes = Budget::new(self.limits).vec(count)?;
         bytes.resize(count, 0);
@@ -181,8 +186,8 @@ impl Source for Copying<'_> {
         Ok(bytes)
     }
 
-    fn skim(&mut self, section: &Section) -> Result<(), Kind> {
-        let failed = Kind::io("read");
+    fn skim(&mut self, section: &Section) -> Result<(), FileErrorKind> {
+        let failed = FileErrorKind::io("read");
         self.input.seek(SeekFrom::Start(section.offset)).map_err(&failed)?;
         let (mut crc, mut left) = (crc32fast::Hasher::new(), section.bytes);
         let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
@@ -196,48 +201,50 @@ impl Source for Copying<'_> {
     }
 }
 
-struct InPlace<'a> {
-    copying: Copying<'a>,
+struct MappedSource<'a> {
+    copying: CopySource<'a>,
     mapping: Arc<Mapping>,
 }
 
-impl InPlace<'_> {
-    fn mapped<T: Element>(&self, section: &Section) -> Result<Array, Kind> {
+impl MappedSource<'_> {
+    fn mapped<T: Element>(&self, section: &Section) -> Result<Array, FileErrorKind> {
         let count = words::<T>(section)?;
         let from = usize::try_from(section.offset).ok();
         let words = from.and_then(|from| self.mapping.words::<T>(from, count));
-        words.map(|words| T::array(Found::Mapped(words))).ok_or_else(|| Kind::Damaged(section.name.clone()))
+        words
+            .map(|words| T::array(FileWords::Mapped(words)))
+            .ok_or_else(|| FileErrorKind::Damaged(section.name.clone()))
     }
 }
 
-impl Source for InPlace<'_> {
+impl Source for MappedSource<'_> {
     fn maps(&self) -> bool {
         true
     }
 
-    fn array(&mut self, section: &Section) -> Result<Array, Kind> {
+    fn array(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
         match section.width {
             2 => self.mapped::<u16>(section),
             4 => self.mapped::<u32>(section),
             8 => self.mapped::<u64>(section),
-            _ => Err(Kind::Damaged(section.name.clone())),
+            _ => Err(FileErrorKind::Damaged(section.name.clone())),
         }
     }
 
-    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
+    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, FileErrorKind> {
         self.copying.bytes(section)
     }
 
-    fn skim(&mut self, section: &Section) -> Result<(), Kind> {
+    fn skim(&mut self, section: &Section) -> Result<(), FileErrorKind> {
         self.copying.skim(section)
     }
 }
 
 /// Sections by name. They are taken one by one.
 #[derive(Default)]
-struct Sections(BTreeMap<String, Section>);
+struct FileSections(BTreeMap<String, Section>);
 
-impl Sections {
+impl FileSections {
     fn take(&mut self, name: &str) -> Option<Section> {
         self.0.remove(name)
     }
@@ -248,16 +255,24 @@ impl Sections {
         names.iter().filter_map(|name| self.take(name)).collect()
     }
 
-    fn array<T: Element>(&mut self, source: &mut dyn Source, name: &str) -> Result<Found<T>, Kind> {
-        let damaged = || Kind::Damaged(name.to_owned());
+    fn array<T: Element>(
+        &mut self,
+        source: &mut dyn Source,
+        name: &str,
+    ) -> Result<FileWords<T>, FileErrorKind> {
+        let damaged = || FileErrorKind::Damaged(name.to_owned());
         let section = self.take(name).ok_or_else(damaged)?;
         T::found(source.array(&section)?).ok_or_else(damaged)
     }
 
-    fn shared<T: Element>(&mut self, source: &mut dyn Source, name: &str) -> Result<Shared<T>, Kind> {
+    fn shared<T: Element>(
+        &mut self,
+        source: &mut dyn Source,
+        name: &str,
+    ) -> Result<Shared<T>, FileErrorKind> {
         Ok(match self.array(source, name)? {
-            Found::Copied(words) => words.into(),
-            Found::Mapped(words) => words,
+            FileWords::Copied(words) => words.into(),
+            FileWords::Mapped(words) => words,
         })
     }
 }
@@ -267,8 +282,8 @@ fn open(
     head: Head,
     limits: Limits,
     engines: Engines,
-) -> Result<(Opened, Vec<Section>), Kind> {
-    let mut sections = Sections::default();
+) -> Result<(Opened, Vec<Section>), FileErrorKind> {
+    let mut sections = FileSections::default();
     for section in head.sections {
         sections.0.insert(section.name.clone(), section);
     }
@@ -279,11 +294,11 @@ fn open(
     let values = values(source, &mut sections)?;
     let families = u32::from(!parts.v4.is_empty()) | u32::from(!parts.v6.is_empty()) << 1;
     if families != head.families {
-        return Err(Kind::Damaged("header".to_owned()));
+        return Err(FileErrorKind::Damaged("header".to_owned()));
     }
     let others: Vec<Section> = sections.0.into_values().collect();
     match others.iter().find(|section| section.is_needed) {
-        Some(section) => Err(Kind::NewerSection(section.name.clone())),
+        Some(section) => Err(FileErrorKind::NewerSection(section.name.clone())),
         None => Ok((Opened { parts, values }, others)),
     }
 }
@@ -291,23 +306,23 @@ fn open(
 /// Opens the sections of a family.
 fn part<K: Key>(
     source: &mut dyn Source,
-    sections: &mut Sections,
+    sections: &mut FileSections,
     limits: Limits,
     engines: Engines,
-) -> Result<Part<K>, Kind> {
+) -> Result<Part<K>, FileErrorKind> {
     let mut part = Part::default();
     let structure = format!("{}/structure", K::FAMILY.name());
     let prefix = format!("{structure}/");
     if let Some(section) = sections.take(&structure) {
         let text = source.bytes(&section)?;
-        let damaged = || Kind::Damaged(structure.clone());
+        let damaged = || FileErrorKind::Damaged(structure.clone());
         let (engine, shape) = parse(&text).ok_or_else(damaged)?;
         let found = engines.find::<K>(&engine).ok().and_then(|found| Some((found, found.open?)));
         let Some((found, make)) = found else {
             return rebuilt(source, sections, limits, engine);
         };
         if source.maps() && !found.maps {
-            return Err(Kind::NotMapped(engine));
+            return Err(FileErrorKind::NotMapped(engine));
         }
         let mut arrays = Vec::new();
         for section in sections.take_all(&prefix) {
@@ -317,9 +332,9 @@ fn part<K: Key>(
         }
         let parts: Vec<(String, Array)> = arrays;
         let fib = make(Parts::new(limits, shape, parts)).map_err(|error| match error {
-            PartsError::Memory(error) => Kind::Memory(error),
-            PartsError::NotMapped => Kind::NotMapped(engine),
-            error => Kind::Broken { engine, error },
+            PartsError::Memory(error) => FileErrorKind::Memory(error),
+            PartsError::NotMapped => FileErrorKind::NotMapped(engine),
+            error => FileErrorKind::Broken { engine, error },
         })?;
         (part.engine, part.fib) = (Some(found.name), Some(fib));
     }
@@ -330,27 +345,27 @@ fn part<K: Key>(
 /// Builds another engine from the routes, for a file that has an engine for comparison, which this crate lacks.
 fn rebuilt<K: Key>(
     source: &mut dyn Source,
-    sections: &mut Sections,
+    sections: &mut FileSections,
     limits: Limits,
     engine: String,
-) -> Result<Part<K>, Kind> {
+) -> Result<Part<K>, FileErrorKind> {
     if !is_published(&engine) {
-        return Err(Kind::Unknown(engine));
+        return Err(FileErrorKind::Unknown(engine));
     }
     for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
         source.skim(&section)?;
     }
     let Some(routes) = routes::<K>(source, sections)? else {
-        return Err(Kind::Published(engine));
+        return Err(FileErrorKind::Published(engine));
     };
     if source.maps() {
-        return Err(Kind::NotMapped(engine));
+        return Err(FileErrorKind::NotMapped(engine));
     }
     if let Some(at) = routes.disorder() {
-        return Err(Kind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at });
+        return Err(FileErrorKind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at });
     }
     let chosen = auto::choose_for(&routes, &Workload::default(), None, limits)
-        .map_err(|error| Kind::Rebuild { engine: engine.clone(), error })?;
+        .map_err(|error| FileErrorKind::Rebuild { engine: engine.clone(), error })?;
     Ok(Part {
         engine: chosen.choice.map(|choice| choice.engine.name),
         fib: Some(chosen.fib),
@@ -359,7 +374,10 @@ fn rebuilt<K: Key>(
     })
 }
 
-fn routes<K: Key>(source: &mut dyn Source, sections: &mut Sections) -> Result<Option<StoredRoutes<K>>, Kind> {
+fn routes<K: Key>(
+    source: &mut dyn Source,
+    sections: &mut FileSections,
+) -> Result<Option<StoredRoutes<K>>, FileErrorKind> {
     let name = |column: &str| format!("{}/routes/{column}", K::FAMILY.name());
     let addresses = name("addresses");
     if !sections.0.contains_key(&addresses) {
@@ -373,23 +391,23 @@ fn routes<K: Key>(source: &mut dyn Source, sections: &mut Sections) -> Result<Op
     let lengths = sections.shared(source, &name("lengths"))?;
     let next_hops = sections.shared(source, &name("next-hops"))?;
     let routes = StoredRoutes::new(column, lengths, next_hops);
-    routes.map(Some).ok_or(Kind::Disorder { what: addresses, at: 0 })
+    routes.map(Some).ok_or(FileErrorKind::Disorder { what: addresses, at: 0 })
 }
 
-fn values(source: &mut dyn Source, sections: &mut Sections) -> Result<Values, Kind> {
+fn values(source: &mut dyn Source, sections: &mut FileSections) -> Result<HopBytes, FileErrorKind> {
     let names = ["values/next-hops", "values/ends", "values/bytes"];
     let [Some(ids), Some(ends), Some(bytes)] = names.map(|name| sections.take(name)) else {
-        return Ok(Values::default());
+        return Ok(HopBytes::default());
     };
     // Always copied, even from a mapped file, because a caller gets slices of them.
     let (ids, ends, bytes) = (source.bytes(&ids)?, source.bytes(&ends)?, source.bytes(&bytes)?);
     let ids = ids.as_chunks().0.iter().map(|&id| NextHop::new(u32::from_le_bytes(id)));
     let ends = ends.as_chunks().0.iter().map(|&end| usize::try_from(u64::from_le_bytes(end)).ok());
-    let damaged = |at| Kind::Disorder { what: "values".to_owned(), at };
+    let damaged = |at| FileErrorKind::Disorder { what: "values".to_owned(), at };
     let ids: Option<Vec<NextHop>> = ids.collect();
     let ends: Option<Vec<usize>> = ends.collect();
     let (ids, ends) = (ids.ok_or_else(|| damaged(0))?, ends.ok_or_else(|| damaged(0))?);
-    Values::new(ids, ends, bytes).map_err(damaged)
+    HopBytes::new(ids, ends, bytes).map_err(damaged)
 }
 
 /// Reads the text of an engine: one line for its name, and one for each of its numbers.
@@ -404,12 +422,13 @@ fn parse(text: &[u8]) -> Option<(String, Vec<(String, u64)>)> {
 }
 
 /// Verifies every invariant of a copied part.
-pub(super) fn verify<K: Key>(part: &Part<K>) -> Result<(), Kind> {
+pub(super) fn verify<K: Key>(part: &Part<K>) -> Result<(), FileErrorKind> {
     if let (Some(fib), Some(engine)) = (&part.fib, part.engine) {
-        fib.check().map_err(|error| Kind::Broken { engine: engine.to_owned(), error: error.into() })?;
+        fib.check()
+            .map_err(|error| FileErrorKind::Broken { engine: engine.to_owned(), error: error.into() })?;
     }
     match part.routes.as_ref().and_then(StoredRoutes::disorder) {
-        Some(at) => Err(Kind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at }),
+        Some(at) => Err(FileErrorKind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at }),
         None => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Contents;
-use super::error::{FileError, Kind};
+use super::error::{FileError, FileErrorKind};
 
 /// Writes a file. If there is one of this name, it is replaced.
 ///
@@ -47,7 +47,7 @@ pub(super) fn save_with<D: Disk>(
         Ok(place) => folder(path).join(place),
         Err(_) => path.to_owned(),
     });
-    let failed = |error| Kind::io("written")(error).at(path);
+    let failed = |error| FileErrorKind::io("written")(error).at(path);
     let aside = beside(&target).map_err(failed)?;
     let file = disk.create(&aside, &target).map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

@@ -9,10 +9,10 @@ use crate::fib::registry::Engines;
 use crate::memory::{Limits, Memory};
 use crate::net::{IntoIpAddr, NextHop};
 
-use super::error::{FileError, Kind};
+use super::error::{FileError, FileErrorKind};
 use super::open::{self, Opened};
 use super::part::Part;
-use super::values::Values;
+use super::values::HopBytes;
 
 /// An open table file: a copy of it, or the file where it lies.
 ///
@@ -23,7 +23,7 @@ pub struct TableFile {
     pub v4: Part<u32>,
     /// The IPv6 part.
     pub v6: Part<u128>,
-    values: Values,
+    values: HopBytes,
     /// The file if it is mapped. One thread at a time reads it.
     mapped: Option<Mutex<File>>,
 }
@@ -44,7 +44,7 @@ impl TableFile {
     /// As for [`open`](Self::open).
     pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, FileError> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Kind::io("opened")(error).at(path))?;
+        let file = File::open(path).map_err(|error| FileErrorKind::io("opened")(error).at(path))?;
         Self::copy_of(&file, limits).map_err(|error| error.of(path))
     }
 
@@ -62,7 +62,7 @@ impl TableFile {
     /// As for [`open`](Self::open).
     #[doc(hidden)]
     pub fn copy_with(input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Self, FileError> {
-        Ok(Self::new(open::copy(input, limits, engines).map_err(Kind::nowhere)?, None))
+        Ok(Self::new(open::copy(input, limits, engines).map_err(FileErrorKind::nowhere)?, None))
     }
 
     /// Opens a file where it lies, without copying it: all processes that map it share its pages.
@@ -80,7 +80,7 @@ impl TableFile {
     /// mapped ([`FileError::is_not_mapped`]).
     pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Kind::io("opened")(error).at(path))?;
+        let file = File::open(path).map_err(|error| FileErrorKind::io("opened")(error).at(path))?;
         Self::map_file(file, path)
     }
 
@@ -109,7 +109,7 @@ impl TableFile {
             let file = file.lock().unwrap_or_else(PoisonError::into_inner);
             return Self::copy_of(&*file, Limits::default()).map(drop);
         }
-        open::verify(&self.v4).and_then(|()| open::verify(&self.v6)).map_err(Kind::nowhere)
+        open::verify(&self.v4).and_then(|()| open::verify(&self.v6)).map_err(FileErrorKind::nowhere)
     }
 
     /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.

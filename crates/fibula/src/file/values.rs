@@ -4,14 +4,14 @@ use crate::net::NextHop;
 
 /// Bytes of next hops, in order.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(super) struct HopBytes {
     next_hops: Vec<NextHop>,
     /// Where the bytes of each next hop end.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
 
-impl Values {
+impl HopBytes {
     /// Returns the values, or the first one that is out of order.
     pub(super) fn new(next_hops: Vec<NextHop>, ends: Vec<usize>, bytes: Vec<u8>) -> Result<Self, usize> {
         let ascend = next_hops.windows(2).position(|pair| pair[0] >= pair[1]);

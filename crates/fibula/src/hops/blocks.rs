@@ -9,14 +9,14 @@ use super::MOST_BUCKETS;
 
 /// The buckets of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Block {
+pub(super) struct BucketBlock {
     /// The place of the first bucket.
     pub(super) place: u32,
     /// The number of buckets, as a power of two.
     pub(super) log2: u8,
 }
 
-impl Block {
+impl BucketBlock {
     pub(super) fn len(self) -> u32 {
         1 << self.log2
     }
@@ -28,15 +28,15 @@ const SIZES: usize = MOST_BUCKETS.ilog2() as usize + 1;
 /// The writer's lists of free blocks, by size. A block never changes its size, because the groups of a router have one size
 /// or two.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
+pub(super) struct FreeBlocks {
     /// With room for all blocks of the size.
-    free: [Vec<Block>; SIZES],
+    free: [Vec<BucketBlock>; SIZES],
     /// Blocks of each size, free or not.
     made: [usize; SIZES],
     end: u32,
 }
 
-impl Blocks {
+impl FreeBlocks {
     /// Takes a block, a free one of the size if there is one.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Blocks {
         log2: u8,
         buckets: &Segments<AtomicU32>,
         budget: &mut Budget,
-    ) -> Result<Block, OutOfMemory> {
+    ) -> Result<BucketBlock, OutOfMemory> {
         let size = usize::from(log2);
         if let Some(block) = self.free[size].pop() {
             return Ok(block);
@@ -67,16 +67,16 @@ impl Blocks {
         gaps(from, shifted, |gap| self.free[usize::from(gap.log2)].push(gap));
         self.made.iter_mut().zip(more).for_each(|(made, more)| *made += more);
         self.end = end;
-        Ok(Block { place: (shifted - SHIFT) as u32, log2 })
+        Ok(BucketBlock { place: (shifted - SHIFT) as u32, log2 })
     }
 
     /// Returns a block to the free list of its size.
-    pub(super) fn give(&mut self, block: Block) {
+    pub(super) fn give(&mut self, block: BucketBlock) {
         self.free[usize::from(block.log2)].push(block);
     }
 
     /// Returns all free blocks.
-    pub(super) fn free(&self) -> impl Iterator<Item = Block> {
+    pub(super) fn free(&self) -> impl Iterator<Item = BucketBlock> {
         self.free.iter().flatten().copied()
     }
 
@@ -92,10 +92,10 @@ impl Blocks {
 }
 
 /// Calls `each` with aligned blocks from one place up to another, both counted from [`SHIFT`].
-fn gaps(mut from: u64, to: u64, mut each: impl FnMut(Block)) {
+fn gaps(mut from: u64, to: u64, mut each: impl FnMut(BucketBlock)) {
     while from < to {
         let log2 = from.trailing_zeros().min((to - from).ilog2());
-        each(Block { place: (from - SHIFT) as u32, log2: log2 as u8 });
+        each(BucketBlock { place: (from - SHIFT) as u32, log2: log2 as u8 });
         from += 1 << log2;
     }
 }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn blocks_are_aligned_and_apart_and_come_back() {
-        let (mut blocks, buckets, mut budget) = (Blocks::default(), Segments::new(), Budget::default());
+        let (mut blocks, buckets, mut budget) = (FreeBlocks::default(), Segments::new(), Budget::default());
         let sizes = [0, 7, 3, 16, 1, 7, 10, 0, 16, 5];
         let taken: Vec<_> = sizes.map(|log2| blocks.take(log2, &buckets, &mut budget).unwrap()).into();
         let mut all: Vec<_> = taken.iter().copied().chain(blocks.free()).collect();

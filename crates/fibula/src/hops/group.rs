@@ -3,7 +3,7 @@
 use crate::memory::{Budget, OutOfMemory};
 use crate::net::NextHop;
 
-use super::blocks::Block;
+use super::blocks::BucketBlock;
 use super::{HopsError, MOST_BUCKETS};
 
 /// A member and its weight.
@@ -14,12 +14,12 @@ pub(super) type Member = (NextHop, u32);
 pub(super) struct Group {
     /// Sorted by number; the weights have no common factor.
     pub(super) members: Vec<Member>,
-    pub(super) block: Block,
+    pub(super) block: BucketBlock,
 }
 
 /// The members and the number of buckets, which are the same in equal groups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct GroupKey {
     pub(super) members: Vec<Member>,
     pub(super) log2: u8,
 }
@@ -31,7 +31,7 @@ const A_MEMBER: u64 = 16;
 /// Weights up to this sum are exact by default, in groups of few members.
 const EXACT: u64 = 1024;
 
-impl Key {
+impl GroupKey {
     /// Returns the normal form of these members.
     pub(super) fn new(
         members: &[Member],
@@ -112,9 +112,9 @@ mod tests {
         NextHop::new(id).unwrap()
     }
 
-    fn key(members: &[(u32, u32)], buckets: Option<usize>) -> Result<Key, HopsError> {
+    fn key(members: &[(u32, u32)], buckets: Option<usize>) -> Result<GroupKey, HopsError> {
         let members: Vec<_> = members.iter().map(|&(id, weight)| (hop(id), weight)).collect();
-        Key::new(&members, buckets, &mut Budget::default())
+        GroupKey::new(&members, buckets, &mut Budget::default())
     }
 
     #[test]

@@ -11,9 +11,9 @@ use crate::net::NextHop;
 use super::HopsError;
 use super::check;
 use super::routed::Routed;
-use super::shared::{Shared, Tallies};
-use super::state::{Kind, State};
-use super::words::Words;
+use super::shared::{MissCounts, SharedHops};
+use super::state::{HopsState, NumberKind};
+use super::words::HopWords;
 
 /// The next hops of a [`Table`], or of [`Vrfs`](crate::vrf::Vrfs): values of any type by number, and weighted groups of them.
 /// See the [module](super).
@@ -23,7 +23,7 @@ use super::words::Words;
 ///
 /// Each call that returns a number adds a hold on it: end each hold with [`release`](Self::release).
 pub struct NextHops<T, R = Table> {
-    shared: Arc<Owned<T, R>>,
+    shared: Arc<OwnedState<T, R>>,
 }
 
 impl<T, R> Clone for NextHops<T, R> {
@@ -33,8 +33,8 @@ impl<T, R> Clone for NextHops<T, R> {
 }
 
 /// The state that handles share and readers do not: when the last handle is dropped, no more numbers are given out.
-struct Owned<T, R> {
-    shared: Arc<Shared<T, R>>,
+struct OwnedState<T, R> {
+    shared: Arc<SharedHops<T, R>>,
     /// Identifies the owner to the table's counts of routes.
     _mark: Arc<()>,
 }
@@ -70,13 +70,13 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
             return Err(refused.into());
         }
         *held.uses() = Some(uses);
-        let words = Arc::new(Words::new());
-        let state = State::new(Arc::clone(R::domain(routed)), Arc::clone(&words), limits);
+        let words = Arc::new(HopWords::new());
+        let state = HopsState::new(Arc::clone(R::domain(routed)), Arc::clone(&words), limits);
         let values = Arc::clone(state.values.slots());
-        let (state, tallies) = (Mutex::new(state), Mutex::new(Tallies::default()));
-        let shared = Arc::new(Shared { routed: routed.clone(), words, values, state, tallies });
+        let (state, tallies) = (Mutex::new(state), Mutex::new(MissCounts::default()));
+        let shared = Arc::new(SharedHops { routed: routed.clone(), words, values, state, tallies });
         drop(held);
-        Ok(Self { shared: Arc::new(Owned { shared, _mark: mark }) })
+        Ok(Self { shared: Arc::new(OwnedState { shared, _mark: mark }) })
     }
 
     /// Returns the table or the VRFs that have the routes.
@@ -239,15 +239,15 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         };
         for entry in state.entries.iter().filter(|entry| !entry.is_gone) {
             match &entry.kind {
-                Kind::Hop(slot) => {
+                NumberKind::Hop(slot) => {
                     statistics.hops += 1;
                     statistics.withdrawn += usize::from(slot.is_none());
                 }
-                Kind::Group(group) => {
+                NumberKind::Group(group) => {
                     statistics.groups += 1;
                     statistics.buckets += group.block.len() as usize;
                 }
-                Kind::Nothing => {}
+                NumberKind::Nothing => {}
             }
         }
         Ok(statistics)
@@ -264,12 +264,12 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         }
     }
 
-    fn tallies(&self) -> MutexGuard<'_, Tallies> {
+    fn tallies(&self) -> MutexGuard<'_, MissCounts> {
         self.shared.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> Result<Locked<'_, T>, HopsError> {
-        let Shared { routed, state, .. } = &*self.shared.shared;
+        let SharedHops { routed, state, .. } = &*self.shared.shared;
         let held = routed.hold()?;
         let state = state.lock().map_err(|_| TableError::Poisoned)?;
         Ok((held, state))
@@ -277,7 +277,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
 
     fn change_state<C>(
         &self,
-        change: impl FnOnce(&mut State<T>, &mut dyn Hold) -> Result<C, HopsError>,
+        change: impl FnOnce(&mut HopsState<T>, &mut dyn Hold) -> Result<C, HopsError>,
     ) -> Result<C, HopsError> {
         let (mut held, mut state) = self.lock()?;
         let changed = change(&mut state, &mut *held);
@@ -289,7 +289,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     }
 
     /// Ends a change. Unused values are dropped only after the locks are released, because their `Drop` may call this table.
-    fn unlock(held: Box<dyn Hold + '_>, mut state: MutexGuard<'_, State<T>>) {
+    fn unlock(held: Box<dyn Hold + '_>, mut state: MutexGuard<'_, HopsState<T>>) {
         let gone = state.values.take_gone();
         drop(state);
         drop(held);
@@ -298,7 +298,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
 }
 
 /// The two locks of a change, in the order in which they are taken: the lock of the routes, then that of the next hops.
-type Locked<'a, T> = (Box<dyn Hold + 'a>, MutexGuard<'a, State<T>>);
+type Locked<'a, T> = (Box<dyn Hold + 'a>, MutexGuard<'a, HopsState<T>>);
 
 impl<T, R: fmt::Debug> fmt::Debug for NextHops<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,25 +4,25 @@ use core::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, PoisonError};
 
 use crate::live::epoch::Domain;
-use crate::live::root::Root;
+use crate::live::root::CurrentRoot;
 use crate::live::{Pinned, TableError, TableKey, readable};
 use crate::memory::OutOfMemory;
-use crate::net::{Batch, IntoIpAddr, Key, Keys, Lookup, NextHop};
+use crate::net::{Batch, BatchLookup, IntoIpAddr, Key, Keys, NextHop};
 
 use super::NextHops;
 use super::routed::Routed;
-use super::shared::{Shared, Tally};
+use super::shared::{MissCount, SharedHops};
 use super::word::Meaning;
 use super::words::Target;
 
 #[allow(private_interfaces)]
 impl<T, R: Routed> readable::Readable for NextHops<T, R> {
     type Roots = R::Roots;
-    type Handle = Arc<Shared<T, R>>;
+    type Handle = Arc<SharedHops<T, R>>;
     type Own = Counted<T, R>;
 
     #[inline]
-    fn root(shared: &Self::Handle) -> &Root<R::Roots> {
+    fn root(shared: &Self::Handle) -> &CurrentRoot<R::Roots> {
         R::root(&shared.routed)
     }
 
@@ -32,15 +32,15 @@ impl<T, R: Routed> readable::Readable for NextHops<T, R> {
 
     fn own(shared: &Self::Handle) -> Result<Self::Own, TableError> {
         let tally = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).add();
-        let full = OutOfMemory { wanted_bytes: size_of::<Tally>(), used_bytes: 0, limit_bytes: None };
+        let full = OutOfMemory { wanted_bytes: size_of::<MissCount>(), used_bytes: 0, limit_bytes: None };
         Ok(Counted { tally: tally.ok_or(full)?, shared: Arc::clone(shared) })
     }
 }
 
 /// A reader's count of its lookups that lead nowhere. When the reader is dropped, its counts are added to those of the past.
 pub struct Counted<T, R> {
-    pub(super) tally: Arc<Tally>,
-    shared: Arc<Shared<T, R>>,
+    pub(super) tally: Arc<MissCount>,
+    shared: Arc<SharedHops<T, R>>,
 }
 
 impl<T, R> Drop for Counted<T, R> {
@@ -138,7 +138,7 @@ impl<T> Pinned<'_, NextHops<T>> {
         &self,
         keys: impl Into<Keys<'k, K>>,
         flow_hashes: &[u32],
-    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>, Counts>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>, Counts>> {
         let lookup = move |isa, at, keys: Keys<'_, K>, members: &mut [Option<NextHop>]| {
             self.resolve_blocks(keys, &flow_hashes[at..], members, |_, keys, members| {
                 K::of(&self.roots).lookup_batch_on(isa, keys, members);
@@ -268,7 +268,7 @@ const BLOCK: usize = 256;
 #[cfg(test)]
 impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
     /// Returns the words and buckets by which readers resolve numbers.
-    pub(super) fn shared_words(&self) -> &super::words::Words {
+    pub(super) fn shared_words(&self) -> &super::words::HopWords {
         &self.handle.words
     }
 }

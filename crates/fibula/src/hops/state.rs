@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::live::{Domain, Hold, Keeper, Retired, Uses};
+use crate::live::{Domain, Hold, RetireList, Uses, ValueStore};
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::NextHop;
 
 use super::HopsError;
 use super::assign::{Giving, Share, VACANT, assign};
-use super::blocks::{Block, Blocks};
-use super::group::{Group, Key, Member};
-use super::word::Word;
-use super::words::Words;
+use super::blocks::{BucketBlock, FreeBlocks};
+use super::group::{Group, GroupKey, Member};
+use super::word::HopWord;
+use super::words::HopWords;
 
 /// The kind of a number.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum NumberKind {
     /// No meaning: the number is free, or it was never given out but routes have it.
     Nothing,
     /// A next hop, with the slot of its value unless it is withdrawn.
@@ -26,8 +26,8 @@ pub(super) enum Kind {
 
 /// A number.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) kind: Kind,
+pub(super) struct NumberEntry {
+    pub(super) kind: NumberKind,
     pub(super) holds: u32,
     /// The groups that have this number as a member.
     pub(super) groups: Vec<NextHop>,
@@ -39,9 +39,9 @@ pub(super) struct Entry {
 
 /// A retired number or block.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Gone {
+pub(super) enum HopsGarbage {
     Id(NextHop),
-    Block(Block),
+    Block(BucketBlock),
 }
 
 /// Changes since the next hops were made.
@@ -51,23 +51,23 @@ pub(super) struct Totals {
     pub(super) shared_groups: u64,
 }
 
-pub(super) struct State<T> {
+pub(super) struct HopsState<T> {
     pub(super) domain: Arc<Domain>,
-    pub(super) words: Arc<Words>,
+    pub(super) words: Arc<HopWords>,
     /// The entry of each number, at the number less one.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<NumberEntry>,
     /// Free numbers. Has room for all numbers.
     pub(super) free: Vec<NextHop>,
     /// Numbers without a hold that are not retired, with room for all numbers, and the place of the next one to examine.
     pub(super) leaving: Vec<NextHop>,
     turn: usize,
-    pub(super) values: Keeper<T>,
-    pub(super) blocks: Blocks,
-    pub(super) retired: Retired<Gone>,
+    pub(super) values: ValueStore<T>,
+    pub(super) blocks: FreeBlocks,
+    pub(super) retired: RetireList<HopsGarbage>,
     /// Retired numbers and blocks that became free. Has room for all numbers and blocks.
-    freed: Vec<Gone>,
+    freed: Vec<HopsGarbage>,
     /// Groups by their members and number of buckets.
-    pub(super) index: HashMap<Key, NextHop>,
+    pub(super) index: HashMap<GroupKey, NextHop>,
     /// Scratch memory, with room for the buckets and the members of the largest group.
     owners: Vec<u32>,
     shares: Vec<Share>,
@@ -78,18 +78,18 @@ pub(super) struct State<T> {
 /// Leaving numbers that each call examines, to retire those that no route has any more.
 const SWEEP: usize = 16;
 
-impl<T: Send + Sync> State<T> {
-    pub(super) fn new(domain: Arc<Domain>, words: Arc<Words>, limits: Limits) -> Self {
+impl<T: Send + Sync> HopsState<T> {
+    pub(super) fn new(domain: Arc<Domain>, words: Arc<HopWords>, limits: Limits) -> Self {
         Self {
-            values: Keeper::new(Arc::clone(&domain), limits),
+            values: ValueStore::new(Arc::clone(&domain), limits),
             domain,
             words,
             entries: Vec::new(),
             free: Vec::new(),
             leaving: Vec::new(),
             turn: 0,
-            blocks: Blocks::default(),
-            retired: Retired::default(),
+            blocks: FreeBlocks::default(),
+            retired: RetireList::default(),
             freed: Vec::new(),
             index: HashMap::new(),
             owners: Vec::new(),
@@ -99,12 +99,12 @@ impl<T: Send + Sync> State<T> {
         }
     }
 
-    fn entry(&mut self, id: NextHop) -> &mut Entry {
+    fn entry(&mut self, id: NextHop) -> &mut NumberEntry {
         &mut self.entries[id.id() as usize - 1]
     }
 
     /// Returns the entry of a number that has a hold.
-    pub(super) fn held(&self, id: NextHop) -> Result<&Entry, HopsError> {
+    pub(super) fn held(&self, id: NextHop) -> Result<&NumberEntry, HopsError> {
         let entry = self.entries.get(id.id() as usize - 1).filter(|entry| entry.holds > 0);
         entry.ok_or(HopsError::Unknown(id))
     }
@@ -112,7 +112,7 @@ impl<T: Send + Sync> State<T> {
     /// Returns the slot of a next hop that has a hold.
     pub(super) fn hop(&self, id: NextHop) -> Result<Option<u32>, HopsError> {
         match self.held(id)?.kind {
-            Kind::Hop(slot) => Ok(slot),
+            NumberKind::Hop(slot) => Ok(slot),
             _ => Err(HopsError::IsGroup(id)),
         }
     }
@@ -120,7 +120,7 @@ impl<T: Send + Sync> State<T> {
     /// Returns a group that has a hold.
     pub(super) fn group(&self, id: NextHop) -> Result<&Group, HopsError> {
         match &self.held(id)?.kind {
-            Kind::Group(group) => Ok(group),
+            NumberKind::Group(group) => Ok(group),
             _ => Err(HopsError::IsHop(id)),
         }
     }
@@ -135,8 +135,8 @@ impl<T: Send + Sync> State<T> {
             }
         };
         let slot = self.values.put(value);
-        self.give_out(id, Kind::Hop(Some(slot)));
-        self.words.store(id, Word::hop(slot));
+        self.give_out(id, NumberKind::Hop(Some(slot)));
+        self.words.store(id, HopWord::hop(slot));
         Ok(id)
     }
 
@@ -151,9 +151,9 @@ impl<T: Send + Sync> State<T> {
             }
         };
         let slot = self.values.put(value);
-        self.entry(id).kind = Kind::Hop(Some(slot));
+        self.entry(id).kind = NumberKind::Hop(Some(slot));
         // This store changes the next hop for every route and group at once, so the value is in its slot before it.
-        self.words.store(id, Word::hop(slot));
+        self.words.store(id, HopWord::hop(slot));
         match old {
             // Retired only after the store, because until then readers could still find the old slot.
             Some(old) => self.values.retire(old),
@@ -166,8 +166,8 @@ impl<T: Send + Sync> State<T> {
     pub(super) fn withdraw(&mut self, id: NextHop) -> Result<bool, HopsError> {
         let Some(slot) = self.hop(id)? else { return Ok(false) };
         // The word comes first: from here on, flows of its buckets go to other members while the buckets are reassigned.
-        self.words.store(id, Word::WITHDRAWN);
-        self.entry(id).kind = Kind::Hop(None);
+        self.words.store(id, HopWord::WITHDRAWN);
+        self.entry(id).kind = NumberKind::Hop(None);
         self.each_group(id, Giving::Gone);
         self.values.retire(slot);
         Ok(true)
@@ -191,7 +191,7 @@ impl<T: Send + Sync> State<T> {
         buckets: Option<usize>,
         held: &mut dyn Hold,
     ) -> Result<NextHop, HopsError> {
-        let key = Key::new(members, buckets, &mut self.budget)?;
+        let key = GroupKey::new(members, buckets, &mut self.budget)?;
         let added = self.find_or_make(&key, held);
         match added {
             Ok((id, true)) => drop(self.index.insert(key, id)),
@@ -201,7 +201,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Returns the group of a key, and whether it is new.
-    fn find_or_make(&mut self, key: &Key, held: &mut dyn Hold) -> Result<(NextHop, bool), HopsError> {
+    fn find_or_make(&mut self, key: &GroupKey, held: &mut dyn Hold) -> Result<(NextHop, bool), HopsError> {
         self.members_are_held(&key.members)?;
         if let Some(&id) = self.index.get(key) {
             self.entry(id).holds += 1;
@@ -230,7 +230,7 @@ impl<T: Send + Sync> State<T> {
         self.owners.resize(block.len() as usize, VACANT);
         let word = self.write_new(&group);
         self.link(id, &group.members);
-        self.give_out(id, Kind::Group(group));
+        self.give_out(id, NumberKind::Group(group));
         self.words.store(id, word);
         Ok((id, true))
     }
@@ -243,7 +243,7 @@ impl<T: Send + Sync> State<T> {
             return Err(HopsError::Shared { group: id, holds });
         }
         let buckets = Some(block.len() as usize).filter(|&buckets| buckets >= members.len());
-        let key = Key::new(members, buckets, &mut self.budget)?;
+        let key = GroupKey::new(members, buckets, &mut self.budget)?;
         let changed = self.replace_members(id, &key);
         if changed == Ok(true) && !self.index.contains_key(&key) {
             self.index.insert(key, id);
@@ -254,7 +254,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Gives a group the members of a key. Returns whether they differ from the old ones.
-    fn replace_members(&mut self, id: NextHop, key: &Key) -> Result<bool, HopsError> {
+    fn replace_members(&mut self, id: NextHop, key: &GroupKey) -> Result<bool, HopsError> {
         self.members_are_held(&key.members)?;
         let old = self.group(id)?;
         if old.members == key.members && old.block.log2 == key.log2 {
@@ -271,7 +271,7 @@ impl<T: Send + Sync> State<T> {
             }
         };
         let group = Group { members, block };
-        let Kind::Group(old) = core::mem::replace(&mut self.entry(id).kind, Kind::Nothing) else {
+        let NumberKind::Group(old) = core::mem::replace(&mut self.entry(id).kind, NumberKind::Nothing) else {
             return Err(HopsError::IsHop(id));
         };
         self.keep_owners(&group, old.block);
@@ -282,16 +282,16 @@ impl<T: Send + Sync> State<T> {
         self.totals.moved_buckets += moved as u64;
         self.link(id, &group.members);
         self.words.store(id, word);
-        self.entry(id).kind = Kind::Group(group);
+        self.entry(id).kind = NumberKind::Group(group);
         self.unlink(id, &old.members);
         // Retired rather than freed, because readers may still be in the old block.
-        self.retired.retire(&self.domain, Gone::Block(old.block), 4 << old.block.log2);
+        self.retired.retire(&self.domain, HopsGarbage::Block(old.block), 4 << old.block.log2);
         self.forget(id, old);
         Ok(true)
     }
 
     /// Notes the owners that the buckets of a changed group keep: owners that are still members, if the size is the same.
-    fn keep_owners(&mut self, group: &Group, before: Block) {
+    fn keep_owners(&mut self, group: &Group, before: BucketBlock) {
         self.owners.clear();
         for at in 0..group.block.len() {
             let kept = self.words.bucket(before, at).filter(|_| group.block.log2 == before.log2);
@@ -302,7 +302,7 @@ impl<T: Send + Sync> State<T> {
 
     /// Removes a group from the list of groups, and frees the list of its members.
     fn forget(&mut self, id: NextHop, group: Group) {
-        let key = Key { members: group.members, log2: group.block.log2 };
+        let key = GroupKey { members: group.members, log2: group.block.log2 };
         if self.index.get(&key) == Some(&id)
             && let Some((key, _)) = self.index.remove_entry(&key)
         {
@@ -316,7 +316,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Makes room for all that a group needs besides its number and its buckets.
-    fn expect_group(&mut self, key: &Key) -> Result<(), OutOfMemory> {
+    fn expect_group(&mut self, key: &GroupKey) -> Result<(), OutOfMemory> {
         let Self { budget, owners, shares, entries, index, .. } = self;
         owners.clear();
         shares.clear();
@@ -326,7 +326,7 @@ impl<T: Send + Sync> State<T> {
             // One more than now, because a changed group is added to the list before its old entry is removed.
             budget.reserve_an_eighth(&mut entries[member.id() as usize - 1].groups, 1)?;
         }
-        let wanted_bytes = size_of::<(Key, NextHop)>();
+        let wanted_bytes = size_of::<(GroupKey, NextHop)>();
         let refused = |_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None };
         index.try_reserve(1).map_err(refused)
     }
@@ -372,8 +372,8 @@ impl<T: Send + Sync> State<T> {
         let uses = held.uses().as_mut().ok_or(HopsError::Numbered)?;
         uses.give()?;
         let is_used = uses.of(id) > 0;
-        let (kind, groups) = (Kind::Nothing, Vec::new());
-        entries.push(Entry { kind, holds: 0, groups, is_leaving: is_used, is_gone: !is_used });
+        let (kind, groups) = (NumberKind::Nothing, Vec::new());
+        entries.push(NumberEntry { kind, holds: 0, groups, is_leaving: is_used, is_gone: !is_used });
         if is_used {
             leaving.push(id);
         } else {
@@ -382,14 +382,14 @@ impl<T: Send + Sync> State<T> {
         Ok(())
     }
 
-    fn give_out(&mut self, id: NextHop, kind: Kind) {
+    fn give_out(&mut self, id: NextHop, kind: NumberKind) {
         let entry = self.entry(id);
         (entry.kind, entry.holds, entry.is_gone) = (kind, 1, false);
     }
 
     /// Assigns the buckets of a new block, given the owners that they keep, and returns the word for it. A withdrawn member
     /// gets none, unless all members are withdrawn.
-    fn write_new(&mut self, group: &Group) -> Word {
+    fn write_new(&mut self, group: &Group) -> HopWord {
         let is_live = self.weigh(group);
         if !is_live {
             self.shares
@@ -401,7 +401,7 @@ impl<T: Send + Sync> State<T> {
         for (at, &owner) in self.owners.iter().enumerate() {
             self.words.store_bucket(group.block, at as u32, group.members[owner as usize].0);
         }
-        if is_live { Word::group(group.block) } else { Word::WITHDRAWN }
+        if is_live { HopWord::group(group.block) } else { HopWord::WITHDRAWN }
     }
 
     /// Notes the weights of members, 0 for withdrawn ones. Returns whether any member is not withdrawn.
@@ -409,7 +409,7 @@ impl<T: Send + Sync> State<T> {
         let Self { shares, entries, .. } = self;
         shares.clear();
         for &(member, weight) in &group.members {
-            let is_live = matches!(entries[member.id() as usize - 1].kind, Kind::Hop(Some(_)));
+            let is_live = matches!(entries[member.id() as usize - 1].kind, NumberKind::Hop(Some(_)));
             shares.push(Share::of(if is_live { weight } else { 0 }));
         }
         shares.iter().any(|share| share.weight > 0)
@@ -425,7 +425,10 @@ impl<T: Send + Sync> State<T> {
     }
 
     fn reassign(&mut self, id: NextHop, giving: Giving) {
-        let Kind::Group(group) = core::mem::replace(&mut self.entry(id).kind, Kind::Nothing) else { return };
+        let NumberKind::Group(group) = core::mem::replace(&mut self.entry(id).kind, NumberKind::Nothing)
+        else {
+            return;
+        };
         if self.weigh(&group) {
             self.owners.clear();
             for at in 0..group.block.len() {
@@ -442,11 +445,11 @@ impl<T: Send + Sync> State<T> {
                 }
             }
             // Last, because a group that was withdrawn must not be found before its buckets have live members.
-            self.words.store(id, Word::group(group.block));
+            self.words.store(id, HopWord::group(group.block));
         } else {
-            self.words.store(id, Word::WITHDRAWN);
+            self.words.store(id, HopWord::WITHDRAWN);
         }
-        self.entry(id).kind = Kind::Group(group);
+        self.entry(id).kind = NumberKind::Group(group);
     }
 
     /// Adds a group to the lists of its members, which must have room.
@@ -506,18 +509,18 @@ impl<T: Send + Sync> State<T> {
     fn retire(&mut self, id: NextHop) {
         let entry = self.entry(id);
         entry.is_gone = true;
-        if let Kind::Group(group) = &mut entry.kind {
-            let key = Key { members: core::mem::take(&mut group.members), log2: group.block.log2 };
+        if let NumberKind::Group(group) = &mut entry.kind {
+            let key = GroupKey { members: core::mem::take(&mut group.members), log2: group.block.log2 };
             if self.index.get(&key) == Some(&id)
                 && let Some((key, _)) = self.index.remove_entry(&key)
             {
                 self.budget.free(key.members);
             }
-            if let Kind::Group(group) = &mut self.entry(id).kind {
+            if let NumberKind::Group(group) = &mut self.entry(id).kind {
                 group.members = key.members;
             }
         }
-        self.retired.retire(&self.domain, Gone::Id(id), size_of::<Entry>());
+        self.retired.retire(&self.domain, HopsGarbage::Id(id), size_of::<NumberEntry>());
     }
 
     fn collect(&mut self) {
@@ -527,8 +530,8 @@ impl<T: Send + Sync> State<T> {
         let has_freed = !freed.is_empty();
         for gone in freed.drain(..) {
             match gone {
-                Gone::Id(id) => self.free(id),
-                Gone::Block(block) => self.blocks.give(block),
+                HopsGarbage::Id(id) => self.free(id),
+                HopsGarbage::Block(block) => self.blocks.give(block),
             }
         }
         self.freed = freed;
@@ -541,15 +544,15 @@ impl<T: Send + Sync> State<T> {
 
     /// Frees a number that no reader can have found.
     fn free(&mut self, id: NextHop) {
-        self.words.store(id, Word::UNKNOWN);
-        match core::mem::replace(&mut self.entry(id).kind, Kind::Nothing) {
-            Kind::Hop(Some(slot)) => self.values.retire(slot),
-            Kind::Group(group) => {
+        self.words.store(id, HopWord::UNKNOWN);
+        match core::mem::replace(&mut self.entry(id).kind, NumberKind::Nothing) {
+            NumberKind::Hop(Some(slot)) => self.values.retire(slot),
+            NumberKind::Group(group) => {
                 self.unlink(id, &group.members);
-                self.retired.retire(&self.domain, Gone::Block(group.block), 4 << group.block.log2);
+                self.retired.retire(&self.domain, HopsGarbage::Block(group.block), 4 << group.block.log2);
                 self.budget.free(group.members);
             }
-            Kind::Hop(None) | Kind::Nothing => {}
+            NumberKind::Hop(None) | NumberKind::Nothing => {}
         }
         self.free.push(id);
     }
@@ -564,16 +567,16 @@ impl<T: Send + Sync> State<T> {
             + memory::allocated(&self.shares)
             + self.entries.iter().map(entry_bytes).sum::<usize>()
             + self.index.keys().map(|key| memory::allocated(&key.members)).sum::<usize>()
-            + self.index.capacity() * (size_of::<(Key, NextHop)>() + 1);
+            + self.index.capacity() * (size_of::<(GroupKey, NextHop)>() + 1);
         let lists = Memory { allocated_bytes: lists, ..Memory::default() };
         let shared = self.words.words.memory() + self.words.buckets.memory();
         lists + shared + self.values.memory() + self.blocks.memory() + self.retired.memory()
     }
 }
 
-fn entry_bytes(entry: &Entry) -> usize {
+fn entry_bytes(entry: &NumberEntry) -> usize {
     let members = match &entry.kind {
-        Kind::Group(group) => memory::allocated(&group.members),
+        NumberKind::Group(group) => memory::allocated(&group.members),
         _ => 0,
     };
     members + memory::allocated(&entry.groups)

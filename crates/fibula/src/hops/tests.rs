@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
-use super::word::Word;
+use super::word::HopWord;
 use super::{HopsError, NextHops, Resolved};
 use crate::live::{Options, Table};
 use crate::memory::Limits;
@@ -312,7 +312,7 @@ fn no_flow_goes_nowhere_between_the_stores_of_a_withdrawal() {
     let pin = reader.pin();
     let before: Vec<_> = (0..500).map(|hash| pin.resolve(Some(group), hash).member()).collect();
     // The state that readers see after the first store.
-    pin.shared_words().store(ids[0], Word::WITHDRAWN);
+    pin.shared_words().store(ids[0], HopWord::WITHDRAWN);
     for (hash, before) in before.into_iter().enumerate() {
         let now = pin.resolve(Some(group), hash as u32).member();
         assert!(now.is_some() && now != Some(ids[0]) && (before == Some(ids[0]) || now == before));

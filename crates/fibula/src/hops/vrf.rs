@@ -1,7 +1,7 @@
 //! Lookups in VRFs that end at a next hop.
 
 use crate::live::{Pinned, TableKey};
-use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
+use crate::net::{Batch, BatchLookup, IntoIpAddr, Keys, NextHop};
 use crate::vrf::{Vrf, Vrfs};
 
 use super::NextHops;
@@ -39,7 +39,7 @@ impl<T> Pinned<'_, NextHops<T, Vrfs>> {
         vrfs: &[V],
         keys: impl Into<Keys<'k, K>>,
         flow_hashes: &[u32],
-    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>, Counts>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>, Counts>> {
         let lookup = move |isa, at, keys: Keys<'_, K>, members: &mut [Option<NextHop>]| {
             let vrfs = &vrfs[at..];
             self.resolve_blocks(keys, &flow_hashes[at..], members, |first, keys, members| {

@@ -5,12 +5,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::live::Segments;
 use crate::net::NextHop;
 
-use super::blocks::Block;
-use super::word::{Meaning, Word};
+use super::blocks::BucketBlock;
+use super::word::{HopWord, Meaning};
 
 /// Words and buckets. The writer stores to them while readers load from them.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct HopWords {
     pub(super) words: Segments<AtomicU64>,
     pub(super) buckets: Segments<AtomicU32>,
 }
@@ -24,7 +24,7 @@ pub(super) enum Target {
     Unknown,
 }
 
-impl Words {
+impl HopWords {
     pub(super) fn new() -> Self {
         Self { words: Segments::new(), buckets: Segments::new() }
     }
@@ -33,11 +33,11 @@ impl Words {
     #[inline]
     pub(super) fn meaning(&self, id: NextHop) -> Meaning {
         let word = self.words.get(id.id() - 1);
-        Word(word.map_or(0, |word| word.load(Ordering::Acquire))).meaning()
+        HopWord(word.map_or(0, |word| word.load(Ordering::Acquire))).meaning()
     }
 
     /// Stores the meaning of a number, for which there must be room.
-    pub(super) fn store(&self, id: NextHop, word: Word) {
+    pub(super) fn store(&self, id: NextHop, word: HopWord) {
         if let Some(to) = self.words.get(id.id() - 1) {
             to.store(word.0, Ordering::Release);
         }
@@ -45,11 +45,11 @@ impl Words {
 
     /// Returns the member in a bucket of a block.
     #[inline]
-    pub(super) fn bucket(&self, block: Block, at: u32) -> Option<NextHop> {
+    pub(super) fn bucket(&self, block: BucketBlock, at: u32) -> Option<NextHop> {
         NextHop::new(self.buckets.get(block.place + at)?.load(Ordering::Acquire))
     }
 
-    pub(super) fn store_bucket(&self, block: Block, at: u32, member: NextHop) {
+    pub(super) fn store_bucket(&self, block: BucketBlock, at: u32, member: NextHop) {
         if let Some(to) = self.buckets.get(block.place + at) {
             to.store(member.id(), Ordering::Release);
         }
@@ -67,7 +67,7 @@ impl Words {
     }
 
     #[inline]
-    fn member(&self, block: Block, flow_hash: u32) -> Target {
+    fn member(&self, block: BucketBlock, flow_hash: u32) -> Target {
         let at = bucket_of(flow_hash, block.log2);
         if let Some(member) = self.bucket(block, at)
             && let Meaning::Hop(slot) = self.meaning(member)
@@ -80,7 +80,7 @@ impl Words {
     /// Returns the member of the next bucket whose member is not withdrawn. It is needed only between the store that
     /// withdraws a member and the stores to its buckets.
     #[cold]
-    fn another(&self, block: Block, at: u32) -> Target {
+    fn another(&self, block: BucketBlock, at: u32) -> Target {
         for step in 1..block.len() {
             let at = (at + step) & (block.len() - 1);
             if let Some(member) = self.bucket(block, at)

@@ -6,16 +6,16 @@ use crate::fib::in_place;
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
 use crate::net::{Change, Dual};
 
-use super::epoch::{Domain, Retired};
+use super::epoch::{Domain, RetireList};
 use super::options::{Outcome, TableError};
 use super::uses::Uses;
 
 /// The books of a writer whose retired items are `I`.
 pub(crate) struct Books<I> {
-    pub(crate) retired: Retired<I>,
+    pub(crate) retired: RetireList<I>,
     pub(crate) budget: Budget,
     /// Units that are being retired.
-    pub(crate) units: Vec<in_place::Retired>,
+    pub(crate) units: Vec<in_place::RetiredUnit>,
     pub(crate) totals: Outcome,
     /// How many routes have each next hop, if next hops are numbered.
     pub(crate) uses: Option<Uses>,
@@ -23,7 +23,7 @@ pub(crate) struct Books<I> {
 
 impl<I> Books<I> {
     pub(crate) fn new(limits: Limits) -> Self {
-        let (retired, units) = (Retired::default(), Vec::new());
+        let (retired, units) = (RetireList::default(), Vec::new());
         Self { retired, budget: Budget::new(limits), units, totals: Outcome::default(), uses: None }
     }
 

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::epoch::{Domain, Retired, Slot, Stalled};
+use super::epoch::{Domain, ReaderSlot, RetireList, Stalled};
 use super::sync::{Arc, AtomicU64, Ordering, fence};
 use crate::memory::{Budget, Limits};
 
@@ -12,19 +12,19 @@ fn domain() -> Arc<Domain> {
     Arc::new(Domain::new(Limits::default()))
 }
 
-fn retired(room: usize) -> Retired<u32> {
-    let mut retired = Retired::default();
+fn retired(room: usize) -> RetireList<u32> {
+    let mut retired = RetireList::default();
     retired.reserve(room, &mut Budget::default()).unwrap();
     retired
 }
 
 /// Retires an item of 10 bytes and ends the epoch.
-fn change(retired: &mut Retired<u32>, domain: &Domain, item: u32) {
+fn change(retired: &mut RetireList<u32>, domain: &Domain, item: u32) {
     retired.retire(domain, item, 10);
     retired.advance(domain);
 }
 
-fn collected(retired: &mut Retired<u32>, domain: &Domain) -> Vec<u32> {
+fn collected(retired: &mut RetireList<u32>, domain: &Domain) -> Vec<u32> {
     let mut items = Vec::new();
     retired.collect(domain, |item| items.push(item));
     items
@@ -34,7 +34,7 @@ fn collected(retired: &mut Retired<u32>, domain: &Domain) -> Vec<u32> {
 fn items_are_reclaimed_in_order_once_no_pin_is_as_old() {
     let domain = domain();
     let mut retired = retired(8);
-    let (one, two) = (Slot::register(&domain).unwrap(), Slot::register(&domain).unwrap());
+    let (one, two) = (ReaderSlot::register(&domain).unwrap(), ReaderSlot::register(&domain).unwrap());
     assert_eq!((domain.epoch(), one.pin()), (1, 1));
     change(&mut retired, &domain, 1);
     change(&mut retired, &domain, 2);
@@ -60,7 +60,7 @@ fn what_this_epoch_retired_is_kept_even_without_readers() {
     let mut retired = retired(2);
     retired.retire(&domain, 1, 10);
     assert_eq!(collected(&mut retired, &domain), []);
-    let reader = Slot::register(&domain).unwrap();
+    let reader = ReaderSlot::register(&domain).unwrap();
     reader.pin();
     // No reader holds it up: the epoch has not ended.
     assert_eq!(retired.stalled(&domain), None);
@@ -74,8 +74,8 @@ fn what_this_epoch_retired_is_kept_even_without_readers() {
 #[test]
 fn slots_are_given_back_idle_and_reused_lowest_first() {
     let domain = domain();
-    let mut readers: Vec<_> = (0..100).map(|_| Slot::register(&domain).unwrap()).collect();
-    assert!(readers.iter().map(Slot::number).eq(0..100));
+    let mut readers: Vec<_> = (0..100).map(|_| ReaderSlot::register(&domain).unwrap()).collect();
+    assert!(readers.iter().map(ReaderSlot::number).eq(0..100));
     assert_eq!(domain.readers(), 100);
     readers.iter().for_each(|reader| assert_eq!(reader.pin(), 1));
     let mut retired = retired(1);
@@ -87,8 +87,8 @@ fn slots_are_given_back_idle_and_reused_lowest_first() {
     assert_eq!(collected(&mut retired, &domain), []);
     assert_eq!(retired.stalled(&domain), Some(Stalled { reader: 42, epochs: 1 }));
     let bytes = domain.memory().allocated_bytes;
-    let again: Vec<_> = (0..99).map(|_| Slot::register(&domain).unwrap()).collect();
-    assert!(again.iter().map(Slot::number).eq((0..100).filter(|&number| number != 42)));
+    let again: Vec<_> = (0..99).map(|_| ReaderSlot::register(&domain).unwrap()).collect();
+    assert!(again.iter().map(ReaderSlot::number).eq((0..100).filter(|&number| number != 42)));
     assert_eq!(domain.memory().allocated_bytes, bytes);
     drop(stays);
     assert_eq!(collected(&mut retired, &domain), [7]);
@@ -98,8 +98,8 @@ fn slots_are_given_back_idle_and_reused_lowest_first() {
 fn a_stalled_reader_is_named_when_the_time_is_over() {
     let domain = domain();
     let mut retired = retired(3);
-    let _idle = Slot::register(&domain).unwrap();
-    let stalled = Slot::register(&domain).unwrap();
+    let _idle = ReaderSlot::register(&domain).unwrap();
+    let stalled = ReaderSlot::register(&domain).unwrap();
     stalled.pin();
     (0..3).for_each(|item| change(&mut retired, &domain, item));
     let result = retired.wait(&domain, 20, Duration::from_millis(2), |_| panic!("reclaimed early"));
@@ -122,7 +122,7 @@ fn a_stalled_reader_is_named_when_the_time_is_over() {
 #[test]
 fn room_is_reserved_or_refused_and_refusals_change_nothing() {
     let domain = domain();
-    let mut retired = Retired::<u64>::default();
+    let mut retired = RetireList::<u64>::default();
     let mut budget = Budget::default();
     retired.reserve(10, &mut budget).unwrap();
     (0..10).for_each(|item| retired.retire(&domain, item, 1));
@@ -152,18 +152,18 @@ fn room_is_reserved_or_refused_and_refusals_change_nothing() {
 #[test]
 #[should_panic(expected = "no room was reserved")]
 fn retiring_without_room_is_misuse() {
-    Retired::default().retire(&domain(), 1, 1);
+    RetireList::default().retire(&domain(), 1, 1);
 }
 
 #[test]
 fn readers_beyond_the_memory_limit_are_refused() {
     let domain = Arc::new(Domain::new(Limits::within(16 * 256)));
-    let readers: Vec<_> = std::iter::from_fn(|| Slot::register(&domain).ok()).collect();
+    let readers: Vec<_> = std::iter::from_fn(|| ReaderSlot::register(&domain).ok()).collect();
     assert!((8..16).contains(&readers.len()), "{}", readers.len());
-    assert_eq!(Slot::register(&domain).unwrap_err().limit_bytes, Some(16 * 256));
+    assert_eq!(ReaderSlot::register(&domain).unwrap_err().limit_bytes, Some(16 * 256));
     assert_eq!(domain.readers(), readers.len());
     drop(readers);
-    assert_eq!(Slot::register(&domain).unwrap().number(), 0);
+    assert_eq!(ReaderSlot::register(&domain).unwrap().number(), 0);
 }
 
 /// Units of a few words that all hold the version that the entry names.
@@ -195,7 +195,7 @@ impl Toy {
 fn read_until_end(toy: &Toy, domain: &Arc<Domain>, ended: &AtomicU64) -> u64 {
     let (mut reads, mut last) = (0, 0);
     while ended.load(Ordering::Relaxed) == 0 {
-        let slot = Slot::register(domain).unwrap();
+        let slot = ReaderSlot::register(domain).unwrap();
         for _ in 0..100 {
             slot.pin();
             for step in 0..20 {
@@ -222,7 +222,7 @@ fn readers_in_threads_see_whole_units_while_the_writer_reuses_them() {
         units: (0..Toy::UNITS).map(|_| [const { AtomicU64::new(0) }; 4]).collect(),
     };
     let ended = AtomicU64::new(0);
-    let mut retired = Retired::<u64>::default();
+    let mut retired = RetireList::<u64>::default();
     let mut free: Vec<u64> = (1..Toy::UNITS).collect();
     retired.reserve(free.len(), &mut Budget::default()).unwrap();
     let mut version = 0;

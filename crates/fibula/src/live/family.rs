@@ -389,14 +389,14 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Takes a unit back that was retired.
-    pub(crate) fn free(&mut self, retired: in_place::Retired) {
+    pub(crate) fn free(&mut self, retired: in_place::RetiredUnit) {
         if let Serving::InPlace(editor) = &mut self.serving {
             editor.free(retired);
         }
     }
 
     /// Returns the bytes of a retired unit.
-    pub(crate) fn bytes(&self, retired: in_place::Retired) -> usize {
+    pub(crate) fn bytes(&self, retired: in_place::RetiredUnit) -> usize {
         match &self.serving {
             Serving::InPlace(editor) => editor.bytes(retired),
             Serving::Rebuilt(_) => 0,
@@ -416,7 +416,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Verifies all invariants of routes and engine, given the retired units.
-    pub(crate) fn check(&self, retired: &[in_place::Retired]) -> Result<(), crate::check::CheckError> {
+    pub(crate) fn check(&self, retired: &[in_place::RetiredUnit]) -> Result<(), crate::check::CheckError> {
         self.rib.check()?;
         if let Some(aggregated) = &self.aggregated {
             aggregated.check(&self.rib)?;

@@ -6,9 +6,9 @@ use crate::net::{Change, NextHop, Prefix, Route};
 use crate::rib::Rib;
 
 use super::options::{Outcome, TableError};
-use super::table::{Shared, Table, TableKey};
+use super::table::{SharedTable, Table, TableKey};
 use super::uses::Uses;
-use super::writer::{Others, Writer};
+use super::writer::{Others, TableWriter};
 
 /// The lock of a table or of VRFs. One thread at a time holds it, to retire and collect in their domain.
 pub(crate) trait Hold {
@@ -23,19 +23,19 @@ pub(crate) trait Hold {
 }
 
 /// The lock of a table, with which one thread at a time retires and collects in the table's domain.
-pub(crate) struct Held<'a> {
-    shared: &'a Shared,
-    writer: MutexGuard<'a, Writer>,
+pub(crate) struct TableGuard<'a> {
+    shared: &'a SharedTable,
+    writer: MutexGuard<'a, TableWriter>,
 }
 
 impl Table {
     /// Waits for changes in progress, and holds others up.
-    pub(crate) fn hold(&self) -> Result<Held<'_>, TableError> {
-        Ok(Held { shared: self.shared(), writer: self.lock()? })
+    pub(crate) fn hold(&self) -> Result<TableGuard<'_>, TableError> {
+        Ok(TableGuard { shared: self.shared(), writer: self.lock()? })
     }
 }
 
-impl Held<'_> {
+impl TableGuard<'_> {
     /// Applies changes of a family.
     pub(crate) fn apply<K: TableKey>(&mut self, changes: &[Change<K>]) -> Result<Outcome, TableError> {
         let (v4, v6) = K::split(changes);
@@ -78,7 +78,7 @@ impl Held<'_> {
     }
 }
 
-impl Hold for Held<'_> {
+impl Hold for TableGuard<'_> {
     fn uses(&mut self) -> &mut Option<Uses> {
         &mut self.writer.books.uses
     }

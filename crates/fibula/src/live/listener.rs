@@ -95,7 +95,7 @@ pub struct Stored<'a> {
 
 /// Passes on the stores of one family, and takes the units that it retires.
 pub(super) struct Notifier<'a> {
-    pub(super) units: &'a mut Vec<in_place::Retired>,
+    pub(super) units: &'a mut Vec<in_place::RetiredUnit>,
     pub(super) listener: &'a mut dyn Listener,
     pub(super) family: Family,
     pub(super) generation: u32,
@@ -103,7 +103,7 @@ pub(super) struct Notifier<'a> {
 }
 
 impl Publication for Notifier<'_> {
-    fn retire(&mut self, retired: in_place::Retired) {
+    fn retire(&mut self, retired: in_place::RetiredUnit) {
         self.units.push(retired);
     }
 
@@ -116,9 +116,9 @@ impl Publication for Notifier<'_> {
         self.listener.structure(&Structure { family, generation, engine, shape });
     }
 
-    fn stored(&mut self, stored: in_place::Stored<'_>) {
+    fn stored(&mut self, stored: in_place::StoredWords<'_>) {
         let Self { family, generation, .. } = *self;
-        let in_place::Stored { array, first, room, words, is_whole } = stored;
+        let in_place::StoredWords { array, first, room, words, is_whole } = stored;
         self.listener.stored(&Stored { family, generation, array, first, room, words, is_whole });
     }
 }

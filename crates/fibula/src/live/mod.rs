@@ -43,8 +43,8 @@ mod tests;
 mod uses;
 mod writer;
 
-pub(crate) use epoch::{Domain, Retired};
-pub(crate) use held::{Held, Hold};
+pub(crate) use epoch::{Domain, RetireList};
+pub(crate) use held::{Hold, TableGuard};
 #[doc(hidden)]
 pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
@@ -54,7 +54,7 @@ pub(crate) use reader::sealed as readable;
 pub use reader::{Pinned, Reader};
 pub(crate) use segments::{SHIFT, Segments};
 pub(crate) use shared::Shared;
-pub(crate) use slots::{Keeper, Slots};
+pub(crate) use slots::{ValueSlots, ValueStore};
 #[doc(hidden)]
 pub use table::TableRoutes;
 pub use table::{Maintenance, Statistics, Table, TableKey};

@@ -3,11 +3,11 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
+use crate::net::{Batch, BatchLookup, IntoIpAddr, Keys, NextHop};
 
-use super::epoch::{Domain, Slot};
+use super::epoch::{Domain, ReaderSlot};
 use super::options::TableError;
-use super::root::{self, Root, Roots};
+use super::root::{self, CurrentRoot, TableRoots};
 use super::table::{Table, TableKey};
 
 /// The types that have readers: [`Table`], [`Vrfs`](crate::Vrfs), [`NextHops`](crate::hops::NextHops) and
@@ -17,7 +17,7 @@ pub trait Readable: sealed::Readable {}
 impl<T: sealed::Readable> Readable for T {}
 
 pub(crate) mod sealed {
-    use super::{Arc, Domain, Root, TableError};
+    use super::{Arc, CurrentRoot, Domain, TableError};
 
     /// The parts of a table that its readers need.
     ///
@@ -32,7 +32,7 @@ pub(crate) mod sealed {
         /// What each reader has of its own.
         type Own;
 
-        fn root(handle: &Self::Handle) -> &Root<Self::Roots>;
+        fn root(handle: &Self::Handle) -> &CurrentRoot<Self::Roots>;
 
         fn domain(handle: &Self::Handle) -> &Arc<Domain>;
 
@@ -71,13 +71,13 @@ pub(crate) mod sealed {
 /// ```
 pub struct Reader<T: Readable = Table> {
     handle: T::Handle,
-    slot: Slot,
+    slot: ReaderSlot,
     own: T::Own,
 }
 
 impl<T: Readable> Reader<T> {
     pub(crate) fn new(handle: T::Handle) -> Result<Self, TableError> {
-        let slot = Slot::register(T::domain(&handle))?;
+        let slot = ReaderSlot::register(T::domain(&handle))?;
         Ok(Self { own: T::own(&handle)?, handle, slot })
     }
 
@@ -168,12 +168,12 @@ impl Table {
 
 #[allow(private_interfaces)]
 impl sealed::Readable for Table {
-    type Roots = Roots;
+    type Roots = TableRoots;
     type Handle = Self;
     type Own = ();
 
     #[inline]
-    fn root(table: &Self) -> &Root {
+    fn root(table: &Self) -> &CurrentRoot {
         &table.shared().root
     }
 
@@ -208,12 +208,12 @@ impl Pinned<'_> {
     pub fn batch<'k, K: TableKey>(
         &self,
         keys: impl Into<Keys<'k, K>>,
-    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>>> {
         Batch::new(keys.into(), |isa, _, keys, results| K::of(&self.roots).lookup_keys_on(isa, keys, results))
     }
 }
 
-impl Roots {
+impl TableRoots {
     /// Returns the next hop of the longest prefix that contains an address.
     #[inline]
     pub(crate) fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {

@@ -9,26 +9,26 @@ use std::sync::Arc;
 
 use crate::fib::Fib;
 
-use super::epoch::{Domain, Slot};
+use super::epoch::{Domain, ReaderSlot};
 
 /// The engines that readers look up in.
-pub struct Roots {
+pub struct TableRoots {
     pub(super) v4: Arc<dyn Fib<u32>>,
     pub(super) v6: Arc<dyn Fib<u128>>,
 }
 
 /// The current roots of a table.
-pub(crate) struct Root<T = Roots> {
+pub(crate) struct CurrentRoot<T = TableRoots> {
     current: AtomicPtr<T>,
 }
 
 /// Roots that new pins do not see any more. Dropped when no reader can be in them.
-pub(crate) struct OldRoot<T = Roots>(*mut T);
+pub(crate) struct OldRoot<T = TableRoots>(*mut T);
 
 // SAFETY: it owns the roots, which are `Send` and `Sync`; readers only borrow them.
 unsafe impl<T: Send + Sync> Send for OldRoot<T> {}
 
-impl<T> Root<T> {
+impl<T> CurrentRoot<T> {
     pub(crate) fn new(roots: T) -> Self {
         Self { current: AtomicPtr::new(Box::into_raw(Box::new(roots))) }
     }
@@ -39,7 +39,7 @@ impl<T> Root<T> {
     /// Old roots of this table are dropped only when they are collected from a list of the slot's domain, to which they
     /// came by [`swap`](Self::swap) in the epoch of the swap.
     #[inline]
-    pub(crate) unsafe fn pin<'r>(&'r self, slot: &'r mut Slot) -> Pinned<'r, T> {
+    pub(crate) unsafe fn pin<'r>(&'r self, slot: &'r mut ReaderSlot) -> Pinned<'r, T> {
         let epoch = slot.pin();
         Pinned { roots: self.load(), epoch, root: self, slot, alone: PhantomData }
     }
@@ -55,7 +55,7 @@ impl<T> Root<T> {
     }
 }
 
-impl<T> Drop for Root<T> {
+impl<T> Drop for CurrentRoot<T> {
     fn drop(&mut self) {
         drop(OldRoot(*self.current.get_mut()));
     }
@@ -69,11 +69,11 @@ impl<T> Drop for OldRoot<T> {
 }
 
 /// A pinned slot, and the roots that it keeps alive.
-pub(crate) struct Pinned<'r, T = Roots> {
+pub(crate) struct Pinned<'r, T = TableRoots> {
     roots: *const T,
     epoch: u64,
-    root: &'r Root<T>,
-    slot: &'r mut Slot,
+    root: &'r CurrentRoot<T>,
+    slot: &'r mut ReaderSlot,
     /// Neither `Send` nor `Sync`, as is the pointer.
     alone: PhantomData<*const ()>,
 }

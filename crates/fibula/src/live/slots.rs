@@ -9,7 +9,7 @@
 //! take     after the second step: no reader has a reference. The slot is empty, and the writer drops the value
 //! ```
 //!
-//! The second step makes [`Values::get`] safe for any number, whatever the caller made it of.
+//! The second step makes [`PinnedValues::get`] safe for any number, whatever the caller made it of.
 
 #![allow(
     unsafe_code,
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::memory::{Budget, Limits, Memory, OutOfMemory};
 
-use super::epoch::{Domain, Retired};
+use super::epoch::{Domain, RetireList};
 use super::reader::Pin;
 use super::segments::Segments;
 
@@ -31,49 +31,49 @@ const EMPTY: u32 = 0;
 const OPEN: u32 = 1;
 const CLOSED: u32 = 2;
 
-struct Slot<V> {
+struct ValueSlot<V> {
     state: AtomicU32,
     value: UnsafeCell<MaybeUninit<V>>,
 }
 
-impl<V> Slot<V> {
+impl<V> ValueSlot<V> {
     fn empty() -> Self {
         Self { state: AtomicU32::new(EMPTY), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 }
 
 /// The slots, as readers share them.
-pub(crate) struct Slots<V> {
+pub(crate) struct ValueSlots<V> {
     domain: Arc<Domain>,
-    slots: Segments<Slot<V>>,
+    slots: Segments<ValueSlot<V>>,
 }
 
 // SAFETY: any thread that shares the slots borrows values (`V: Sync`), and one of them drops values that another made
-// (`V: Send`). States are atomic, and the value in a slot is written only while no thread reads it: see `Keeper`.
-unsafe impl<V: Send + Sync> Sync for Slots<V> {}
+// (`V: Send`). States are atomic, and the value in a slot is written only while no thread reads it: see `ValueStore`.
+unsafe impl<V: Send + Sync> Sync for ValueSlots<V> {}
 
 /// Values, as a pinned reader has them.
-pub(crate) struct Values<'p, V> {
-    slots: &'p Slots<V>,
+pub(crate) struct PinnedValues<'p, V> {
+    slots: &'p ValueSlots<V>,
 }
 
-impl<V> Clone for Values<'_, V> {
+impl<V> Clone for PinnedValues<'_, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<V> Copy for Values<'_, V> {}
+impl<V> Copy for PinnedValues<'_, V> {}
 
-impl<V> Slots<V> {
+impl<V> ValueSlots<V> {
     /// Returns the values for as long as a pin.
     ///
     /// # Panics
     /// When the pin is of another table.
     #[inline]
-    pub(crate) fn read<'p>(&'p self, pin: &'p impl Pin) -> Values<'p, V> {
+    pub(crate) fn read<'p>(&'p self, pin: &'p impl Pin) -> PinnedValues<'p, V> {
         assert!(core::ptr::eq(pin.domain(), &*self.domain), "the pin is of another table");
-        Values { slots: self }
+        PinnedValues { slots: self }
     }
 
     /// Returns the value of a slot, for the writer, which drops none meanwhile.
@@ -89,7 +89,7 @@ impl<V> Slots<V> {
     }
 }
 
-impl<'p, V> Values<'p, V> {
+impl<'p, V> PinnedValues<'p, V> {
     /// Returns the value of an open slot.
     #[inline]
     pub(crate) fn get(self, at: u32) -> Option<&'p V> {
@@ -105,7 +105,7 @@ impl<'p, V> Values<'p, V> {
     }
 }
 
-impl<V> Drop for Slots<V> {
+impl<V> Drop for ValueSlots<V> {
     fn drop(&mut self) {
         for slot in self.slots.iter_mut() {
             if *slot.state.get_mut() != EMPTY {
@@ -125,9 +125,9 @@ enum Leaving {
 
 /// The writer's side: fills slots, and takes values out when no reader has them. Freed slots are reused first. All calls are made
 /// by the one writer of the domain.
-pub(crate) struct Keeper<V> {
-    slots: Arc<Slots<V>>,
-    leaving: Retired<Leaving>,
+pub(crate) struct ValueStore<V> {
+    slots: Arc<ValueSlots<V>>,
+    leaving: RetireList<Leaving>,
     /// Slots that are empty, with room for all that there are.
     free: Vec<u32>,
     /// Slots that are to be closed, with room for all that there are.
@@ -138,11 +138,11 @@ pub(crate) struct Keeper<V> {
     budget: Budget,
 }
 
-impl<V: Send + Sync> Keeper<V> {
+impl<V: Send + Sync> ValueStore<V> {
     pub(crate) fn new(domain: Arc<Domain>, limits: Limits) -> Self {
         Self {
-            slots: Arc::new(Slots { domain, slots: Segments::new() }),
-            leaving: Retired::default(),
+            slots: Arc::new(ValueSlots { domain, slots: Segments::new() }),
+            leaving: RetireList::default(),
             free: Vec::new(),
             closing: Vec::new(),
             gone: Vec::new(),
@@ -152,7 +152,7 @@ impl<V: Send + Sync> Keeper<V> {
     }
 
     /// Returns the slots for readers.
-    pub(crate) fn slots(&self) -> &Arc<Slots<V>> {
+    pub(crate) fn slots(&self) -> &Arc<ValueSlots<V>> {
         &self.slots
     }
 
@@ -169,7 +169,7 @@ impl<V: Send + Sync> Keeper<V> {
         let end = u32::try_from(self.end as usize + more).map_err(|_| full)?;
         let Self { slots, leaving, free, closing, budget, .. } = self;
         let all = end as usize;
-        slots.slots.reserve(end, budget, Slot::empty)?;
+        slots.slots.reserve(end, budget, ValueSlot::empty)?;
         budget.reserve(free, all - free.len())?;
         budget.reserve(closing, all - closing.len())?;
         leaving.reserve(all - leaving.len(), budget)
@@ -199,7 +199,7 @@ impl<V: Send + Sync> Keeper<V> {
     /// Begins the end of a value that the table does not lead to any more.
     pub(crate) fn retire(&mut self, at: u32) {
         let domain = &self.slots.domain;
-        self.leaving.retire(domain, Leaving::Retired(at), size_of::<Slot<V>>());
+        self.leaving.retire(domain, Leaving::Retired(at), size_of::<ValueSlot<V>>());
     }
 
     /// Ends the epoch, after all stores of a change.
@@ -225,7 +225,7 @@ impl<V: Send + Sync> Keeper<V> {
     /// are dropped at once.
     pub(crate) fn collect(&mut self) {
         let Self { slots, leaving, free, closing, gone, .. } = self;
-        let Slots { domain, slots } = &**slots;
+        let ValueSlots { domain, slots } = &**slots;
         leaving.collect(domain, |item| match item {
             Leaving::Retired(at) => closing.push(at),
             Leaving::Closed(at) => {
@@ -248,7 +248,7 @@ impl<V: Send + Sync> Keeper<V> {
         for at in closing.drain(..) {
             if let Some(slot) = slots.get(at) {
                 slot.state.store(CLOSED, Ordering::Release);
-                leaving.retire(domain, Leaving::Closed(at), size_of::<Slot<V>>());
+                leaving.retire(domain, Leaving::Closed(at), size_of::<ValueSlot<V>>());
             }
         }
         leaving.advance(domain);
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn values_go_in_two_steps() {
         let table = Table::new().unwrap();
-        let mut keeper = Keeper::new(Arc::clone(Table::domain(&table)), Limits::default());
+        let mut keeper = ValueStore::new(Arc::clone(Table::domain(&table)), Limits::default());
         let value = Arc::new(7);
         keeper.reserve(1).unwrap();
         let at = keeper.put(Arc::clone(&value));
@@ -327,7 +327,7 @@ mod tests {
     #[should_panic(expected = "the pin is of another table")]
     fn a_pin_of_another_table_is_refused() {
         let (one, two) = (Table::new().unwrap(), Table::new().unwrap());
-        let keeper = Keeper::<u32>::new(Arc::clone(Table::domain(&one)), Limits::default());
+        let keeper = ValueStore::<u32>::new(Arc::clone(Table::domain(&one)), Limits::default());
         let mut reader = two.reader().unwrap();
         let pin = reader.pin();
         let _ = keeper.slots().read(&pin);

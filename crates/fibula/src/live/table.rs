@@ -14,8 +14,8 @@ use crate::rib::{DualRib, Rib, lookup_prefix};
 use super::family::FamilyWriter;
 use super::listener::Listener;
 use super::options::{Options, Outcome, TableError};
-use super::root::Roots;
-use super::writer::Writer;
+use super::root::TableRoots;
+use super::writer::TableWriter;
 
 /// A routing table that changes while other threads look addresses up in it.
 ///
@@ -51,11 +51,11 @@ use super::writer::Writer;
 /// [`apply_atomic`](Self::apply_atomic), a pin sees everything or nothing.
 #[derive(Clone)]
 pub struct Table {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTable>,
 }
 
 /// The state that handles and readers of a table share.
-pub(super) type Shared = super::shared::Shared<Roots, Writer>;
+pub(super) type SharedTable = super::shared::Shared<TableRoots, TableWriter>;
 
 /// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
 #[diagnostic::on_unimplemented(
@@ -72,14 +72,14 @@ impl TableKey for u128 {}
 pub(super) mod sealed {
     #[cfg(test)]
     use super::FamilyWriter;
-    use super::{Change, Rib, Roots, Writer};
+    use super::{Change, Rib, TableRoots, TableWriter};
     use crate::fib::Fib;
 
     /// Where a family is.
     pub trait Of: Sized {
         /// The roots of the family.
         #[allow(private_interfaces)]
-        fn of(roots: &Roots) -> &dyn Fib<Self>
+        fn of(roots: &TableRoots) -> &dyn Fib<Self>
         where
             Self: crate::net::Key;
 
@@ -88,14 +88,14 @@ pub(super) mod sealed {
 
         /// The routes of the family.
         #[allow(private_interfaces)]
-        fn rib(writer: &Writer) -> &Rib<Self> {
+        fn rib(writer: &TableWriter) -> &Rib<Self> {
             Self::rib_of(&writer.families.v4.rib, &writer.families.v6.rib)
         }
 
         /// The writer of the family.
         #[cfg(test)]
         #[allow(private_interfaces)]
-        fn writer(writer: &Writer) -> &FamilyWriter<Self>
+        fn writer(writer: &TableWriter) -> &FamilyWriter<Self>
         where
             Self: crate::net::Key;
 
@@ -106,7 +106,7 @@ pub(super) mod sealed {
     #[allow(private_interfaces)]
     impl Of for u32 {
         #[inline]
-        fn of(roots: &Roots) -> &dyn Fib<Self> {
+        fn of(roots: &TableRoots) -> &dyn Fib<Self> {
             &*roots.v4
         }
 
@@ -115,7 +115,7 @@ pub(super) mod sealed {
         }
 
         #[cfg(test)]
-        fn writer(writer: &Writer) -> &FamilyWriter<Self> {
+        fn writer(writer: &TableWriter) -> &FamilyWriter<Self> {
             &writer.families.v4
         }
 
@@ -127,7 +127,7 @@ pub(super) mod sealed {
     #[allow(private_interfaces)]
     impl Of for u128 {
         #[inline]
-        fn of(roots: &Roots) -> &dyn Fib<Self> {
+        fn of(roots: &TableRoots) -> &dyn Fib<Self> {
             &*roots.v6
         }
 
@@ -136,7 +136,7 @@ pub(super) mod sealed {
         }
 
         #[cfg(test)]
-        fn writer(writer: &Writer) -> &FamilyWriter<Self> {
+        fn writer(writer: &TableWriter) -> &FamilyWriter<Self> {
             &writer.families.v6
         }
 
@@ -175,8 +175,8 @@ impl Table {
             v4: FamilyWriter::new(v4, options.ipv4, &options)?,
             v6: FamilyWriter::new(v6, options.ipv6, &options)?,
         };
-        let writer = Writer::new(families, options);
-        Ok(Self { shared: Arc::new(Shared::new(writer.roots(), writer, options.limits)) })
+        let writer = TableWriter::new(families, options);
+        Ok(Self { shared: Arc::new(SharedTable::new(writer.roots(), writer, options.limits)) })
     }
 
     /// Adds a route, or replaces the next hop of its prefix.
@@ -399,7 +399,7 @@ impl Table {
     /// # Errors
     /// As for [`apply`](Self::apply); changes that wait still do then.
     pub fn maintain(&self) -> Result<Outcome, TableError> {
-        let (mut writer, Shared { domain, root, .. }) = (self.lock()?, &*self.shared);
+        let (mut writer, SharedTable { domain, root, .. }) = (self.lock()?, &*self.shared);
         let outcome = writer.publish_waiting(domain, root, false)?;
         writer.tidy(domain, 1 << 12);
         writer.shrink(domain);
@@ -458,16 +458,16 @@ impl Table {
         }
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &SharedTable {
         &self.shared
     }
 
-    pub(super) fn lock(&self) -> Result<MutexGuard<'_, Writer>, TableError> {
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, TableWriter>, TableError> {
         self.shared.lock()
     }
 }
 
-fn maintain(shared: &Weak<Shared>, stopped: &Weak<()>, interval: Duration) {
+fn maintain(shared: &Weak<SharedTable>, stopped: &Weak<()>, interval: Duration) {
     loop {
         thread::park_timeout(interval);
         let (Some(_), Some(shared)) = (stopped.upgrade(), shared.upgrade()) else { return };

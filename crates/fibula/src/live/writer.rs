@@ -8,16 +8,16 @@ use crate::memory::Limits;
 use crate::net::{Change, Dual, Key, Route};
 
 use super::books::Books;
-use super::epoch::{Domain, Retired};
+use super::epoch::{Domain, RetireList};
 use super::family::{FamilyWriter, Ready, When};
 use super::listener::{Listener, Notifier};
 use super::options::{Options, Outcome, TableError};
-use super::root::{OldRoot, Root, Roots};
+use super::root::{CurrentRoot, OldRoot, TableRoots};
 
 /// The writer's side of a table.
-pub(super) struct Writer {
+pub(super) struct TableWriter {
     pub(super) families: Dual<FamilyWriter<u32>, FamilyWriter<u128>>,
-    pub(super) books: Books<Item>,
+    pub(super) books: Books<TableGarbage>,
     options: Options,
     /// When the first of the changes that wait was made, if any do.
     since: Instant,
@@ -26,10 +26,10 @@ pub(super) struct Writer {
 }
 
 /// A retired item.
-pub(super) enum Item {
+pub(super) enum TableGarbage {
     /// A unit of the structure of this generation.
-    V4(u32, in_place::Retired),
-    V6(u32, in_place::Retired),
+    V4(u32, in_place::RetiredUnit),
+    V6(u32, in_place::RetiredUnit),
     Roots(OldRoot),
 }
 
@@ -42,7 +42,7 @@ const MOST_WAITING: usize = 1 << 16;
 /// Entries that are looked at with each change, for units that could move.
 const TIDY: usize = 4;
 
-impl Writer {
+impl TableWriter {
     pub(super) fn new(families: Dual<FamilyWriter<u32>, FamilyWriter<u128>>, options: Options) -> Self {
         let books = Books::new(Limits { memory_bytes: None, ..options.limits });
         Self { families, books, options, since: Instant::now(), listener: None }
@@ -64,15 +64,15 @@ impl Writer {
         before
     }
 
-    pub(super) fn roots(&self) -> Roots {
-        Roots { v4: self.families.v4.reading(), v6: self.families.v6.reading() }
+    pub(super) fn roots(&self) -> TableRoots {
+        TableRoots { v4: self.families.v4.reading(), v6: self.families.v6.reading() }
     }
 
     /// Applies changes of both families, all at once for new pins if `atomic`.
     pub(super) fn apply(
         &mut self,
         domain: &Domain,
-        root: &Root,
+        root: &CurrentRoot,
         v4: &[Change<u32>],
         v6: &[Change<u128>],
         atomic: bool,
@@ -80,7 +80,7 @@ impl Writer {
         let when = if atomic { When::Now } else { self.when(v4.len() + v6.len()) };
         // A build would hold up the caller, unless another thread makes it.
         let compact = self.options.background && !atomic;
-        self.change(domain, root, Dual { v4, v6 }, Way { when, compact, atomic })
+        self.change(domain, root, Dual { v4, v6 }, ChangeMode { when, compact, atomic })
     }
 
     /// Publishes all waiting changes if `now`. Otherwise it publishes those that need not wait for an engine, and rebuilds engines
@@ -88,11 +88,11 @@ impl Writer {
     pub(super) fn publish_waiting(
         &mut self,
         domain: &Domain,
-        root: &Root,
+        root: &CurrentRoot,
         now: bool,
     ) -> Result<Outcome, TableError> {
         let when = if now { When::Now } else { self.at_best() };
-        let way = Way { when, compact: !now, atomic: false };
+        let way = ChangeMode { when, compact: !now, atomic: false };
         self.change(domain, root, Dual { v4: &[], v6: &[] }, way)
     }
 
@@ -118,11 +118,11 @@ impl Writer {
     fn change(
         &mut self,
         domain: &Domain,
-        root: &Root,
+        root: &CurrentRoot,
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
-        way: Way,
+        way: ChangeMode,
     ) -> Result<Outcome, TableError> {
-        let Way { when, compact, atomic } = way;
+        let ChangeMode { when, compact, atomic } = way;
         let mut outcome = Outcome::default();
         self.make_room(domain)?;
         let ready = Dual {
@@ -157,7 +157,7 @@ impl Writer {
     pub(super) fn replace(
         &mut self,
         domain: &Domain,
-        root: &Root,
+        root: &CurrentRoot,
         routes: Others<'_>,
         changed: usize,
     ) -> Result<Outcome, TableError> {
@@ -175,7 +175,7 @@ impl Writer {
     fn end(
         &mut self,
         domain: &Domain,
-        root: &Root,
+        root: &CurrentRoot,
         ready: Dual<Ready<u32>, Ready<u128>>,
         shadow: bool,
         mut outcome: Outcome,
@@ -194,7 +194,7 @@ impl Writer {
     fn publish(
         &mut self,
         domain: &Domain,
-        root: Option<&Root>,
+        root: Option<&CurrentRoot>,
         ready: Dual<Ready<u32>, Ready<u128>>,
         shadow: bool,
     ) -> Published {
@@ -204,13 +204,13 @@ impl Writer {
         let Books { retired, units, .. } = books;
         let listener = listener.as_mut();
         let mut publishing = Publishing { domain, shadow, retired, units, listener };
-        let replaced_bytes = publishing.family(&mut families.v4, ready.v4, Item::V4)
-            + publishing.family(&mut families.v6, ready.v6, Item::V6);
+        let replaced_bytes = publishing.family(&mut families.v4, ready.v4, TableGarbage::V4)
+            + publishing.family(&mut families.v6, ready.v6, TableGarbage::V6);
         if let Some(root) = root
             && (replaced > 0 || shadow && in_place)
         {
             let old = root.swap(self.roots());
-            self.books.retired.retire(domain, Item::Roots(old), replaced_bytes);
+            self.books.retired.retire(domain, TableGarbage::Roots(old), replaced_bytes);
         }
         Published { any: in_place || replaced > 0, replaced }
     }
@@ -282,8 +282,12 @@ impl Writer {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for item in self.books.retired.items() {
             match item {
-                Item::V4(generation, unit) if *generation == self.families.v4.generation => v4.push(*unit),
-                Item::V6(generation, unit) if *generation == self.families.v6.generation => v6.push(*unit),
+                TableGarbage::V4(generation, unit) if *generation == self.families.v4.generation => {
+                    v4.push(*unit);
+                }
+                TableGarbage::V6(generation, unit) if *generation == self.families.v6.generation => {
+                    v6.push(*unit);
+                }
                 _ => {}
             }
         }
@@ -294,7 +298,7 @@ impl Writer {
 
 /// How changes are made.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct ChangeMode {
     when: When,
     /// Whether engines that have grown by changes may be rebuilt.
     compact: bool,
@@ -306,8 +310,8 @@ struct Way {
 struct Publishing<'a> {
     domain: &'a Domain,
     shadow: bool,
-    retired: &'a mut Retired<Item>,
-    units: &'a mut Vec<in_place::Retired>,
+    retired: &'a mut RetireList<TableGarbage>,
+    units: &'a mut Vec<in_place::RetiredUnit>,
     listener: Option<&'a mut Box<dyn Listener>>,
 }
 
@@ -326,7 +330,7 @@ impl Publishing<'_> {
         &mut self,
         family: &mut FamilyWriter<K>,
         ready: Ready<K>,
-        item: fn(u32, in_place::Retired) -> Item,
+        item: fn(u32, in_place::RetiredUnit) -> TableGarbage,
     ) -> usize {
         let replaced_bytes = match &mut self.listener {
             None => family.publish(ready, self.shadow, self.units),
@@ -349,18 +353,18 @@ fn notifier<'a, K: Key>(
     family: &FamilyWriter<K>,
     generation: u32,
     listener: &'a mut dyn Listener,
-    units: &'a mut Vec<in_place::Retired>,
+    units: &'a mut Vec<in_place::RetiredUnit>,
 ) -> Notifier<'a> {
     Notifier { units, listener, family: K::FAMILY, generation, engine: family.engine() }
 }
 
-fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {
+fn free(item: TableGarbage, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {
     let Dual { v4, v6 } = families;
     match item {
-        Item::V4(generation, unit) if generation == v4.generation => v4.free(unit),
-        Item::V6(generation, unit) if generation == v6.generation => v6.free(unit),
+        TableGarbage::V4(generation, unit) if generation == v4.generation => v4.free(unit),
+        TableGarbage::V6(generation, unit) if generation == v6.generation => v6.free(unit),
         // The engine of these units has been dropped, and its units with it.
-        Item::V4(..) | Item::V6(..) => {}
-        Item::Roots(old) => drop(old),
+        TableGarbage::V4(..) | TableGarbage::V6(..) => {}
+        TableGarbage::Roots(old) => drop(old),
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::auto::{self, Workload};
 use crate::fib::{BuildError, Fib};
 use crate::memory::{self, Limits, Memory};
-use crate::net::{Batch, IntoKey, Key, Keys, Lookup, NextHop, Prefix, Route, Routes};
+use crate::net::{Batch, BatchLookup, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::rib::Rib;
 
 use super::prefix_map::PrefixMap;
@@ -122,7 +122,7 @@ impl<K: Key, V> CompiledMap<K, V> {
     pub fn batch<'a, 'k>(
         &'a self,
         keys: impl Into<Keys<'k, K>>,
-    ) -> Batch<'k, K, impl Lookup<K, Option<&'a V>>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<&'a V>>> {
         let lookup = |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<&'a V>]| {
             let mut next_hops = [None; BLOCK];
             keys.for_each_block(|first, block| {

@@ -15,7 +15,7 @@ pub struct Iter<'a, K, V> {
 
 /// Iterator over the prefixes that contain a prefix, with their values, shortest first. Does not allocate.
 pub struct Covers<'a, K, V> {
-    pub(super) routes: radix::Covers<'a, K>,
+    pub(super) routes: radix::CoveringRoutes<'a, K>,
     pub(super) values: &'a Slab<V>,
 }
 

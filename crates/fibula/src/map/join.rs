@@ -8,18 +8,18 @@ use crate::net::{Key, Prefix};
 use super::prefix_map::PrefixMap;
 
 /// Iterator over the prefixes of two ordered iterators, each with what either has for it, at least one of them.
-pub(super) struct Aligned<I: Iterator, J: Iterator> {
+pub(super) struct MergeJoin<I: Iterator, J: Iterator> {
     left: Peekable<I>,
     right: Peekable<J>,
 }
 
-impl<I: Iterator, J: Iterator> Aligned<I, J> {
+impl<I: Iterator, J: Iterator> MergeJoin<I, J> {
     pub(super) fn new(left: I, right: J) -> Self {
         Self { left: left.peekable(), right: right.peekable() }
     }
 }
 
-impl<K: Key, A, B, I, J> Iterator for Aligned<I, J>
+impl<K: Key, A, B, I, J> Iterator for MergeJoin<I, J>
 where
     I: Iterator<Item = (Prefix<K>, A)>,
     J: Iterator<Item = (Prefix<K>, B)>,
@@ -50,7 +50,7 @@ impl<K: Key, V> PrefixMap<K, V> {
         &'a self,
         other: &'a PrefixMap<K, W>,
     ) -> impl Iterator<Item = (Prefix<K>, Option<&'a V>, Option<&'a W>)> {
-        Aligned::new(self.iter(), other.iter())
+        MergeJoin::new(self.iter(), other.iter())
     }
 
     /// Returns the map of what `merge` returns for each prefix that either map has, without those for which it returns

@@ -25,12 +25,12 @@ fn twice<E: de::Error>(prefix: impl Display) -> E {
 type Insert<M, P, V> = fn(&mut M, P, V) -> Result<Option<V>, RibError>;
 
 /// Reads a map of prefixes.
-struct Entries<M, P, V> {
+struct MapVisitor<M, P, V> {
     map: M,
     insert: Insert<M, P, V>,
 }
 
-impl<'de, M, P: Deserialize<'de> + Copy + Display, V: Deserialize<'de>> Visitor<'de> for Entries<M, P, V> {
+impl<'de, M, P: Deserialize<'de> + Copy + Display, V: Deserialize<'de>> Visitor<'de> for MapVisitor<M, P, V> {
     type Value = M;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,7 +64,7 @@ impl<K: Key, V: Serialize> Serialize for PrefixMap<K, V> {
 impl<'de, K: Key, V: Deserialize<'de>> Deserialize<'de> for PrefixMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let insert: Insert<Self, Prefix<K>, V> = |map, prefix, value| map.try_insert(prefix, value);
-        deserializer.deserialize_map(Entries { map: Self::new(), insert })
+        deserializer.deserialize_map(MapVisitor { map: Self::new(), insert })
     }
 }
 
@@ -83,7 +83,7 @@ impl<V: Serialize> Serialize for IpPrefixMap<V> {
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for IpPrefixMap<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let insert: Insert<Self, IpPrefix, V> = |map, prefix, value| map.try_insert(prefix, value);
-        deserializer.deserialize_map(Entries { map: Self::new(), insert })
+        deserializer.deserialize_map(MapVisitor { map: Self::new(), insert })
     }
 }
 
@@ -97,13 +97,13 @@ impl<K: Key> Serialize for PrefixSet<K> {
 /// From a sequence of prefixes, in any order. A prefix that appears twice is an error.
 impl<'de, K: Key> Deserialize<'de> for PrefixSet<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Elements(PhantomData))
+        deserializer.deserialize_seq(SetVisitor(PhantomData))
     }
 }
 
-struct Elements<K>(PhantomData<K>);
+struct SetVisitor<K>(PhantomData<K>);
 
-impl<'de, K: Key> Visitor<'de> for Elements<K> {
+impl<'de, K: Key> Visitor<'de> for SetVisitor<K> {
     type Value = PrefixSet<K>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@ use core::ops::{BitAnd, BitOr, BitXor, Sub};
 
 use crate::net::{Key, Prefix};
 
-use super::join::Aligned;
+use super::join::MergeJoin;
 use super::set::PrefixSet;
 
 /// The prefixes of two sets, each with whether the first and the second set have it.
@@ -13,7 +13,7 @@ fn aligned<'a, K: Key>(
     two: &'a PrefixSet<K>,
 ) -> impl Iterator<Item = (Prefix<K>, bool, bool)> + use<'a, K> {
     let (one, two) = (one.iter().map(|prefix| (prefix, ())), two.iter().map(|prefix| (prefix, ())));
-    Aligned::new(one, two).map(|(prefix, left, right)| (prefix, left.is_some(), right.is_some()))
+    MergeJoin::new(one, two).map(|(prefix, left, right)| (prefix, left.is_some(), right.is_some()))
 }
 
 macro_rules! operation {

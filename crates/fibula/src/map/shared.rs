@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::check::CheckError;
 use crate::live::readable::Readable as _;
-use crate::live::{Held, Hold, Keeper, Options, Reader, Slots, Table, TableError, TableKey};
+use crate::live::{Hold, Options, Reader, Table, TableError, TableGuard, TableKey, ValueSlots, ValueStore};
 use crate::memory::{self, Budget, Memory, OutOfMemory};
 use crate::net::{Change, IntoIpPrefix, IpPrefix, NextHop, Prefix, Route};
 use crate::rib::DualRib;
@@ -98,7 +98,7 @@ use super::slab::{index, number};
 /// Lookup structures are smaller and faster with fewer values: make a map with few different ones by
 /// [`interning`](Self::interning).
 pub struct SharedPrefixMap<V> {
-    pub(super) shared: Arc<Shared<V>>,
+    pub(super) shared: Arc<SharedValues<V>>,
 }
 
 impl<V> Clone for SharedPrefixMap<V> {
@@ -108,16 +108,16 @@ impl<V> Clone for SharedPrefixMap<V> {
 }
 
 /// What handles and readers share.
-pub(super) struct Shared<V> {
+pub(super) struct SharedValues<V> {
     pub(super) table: Table,
-    pub(super) values: Arc<Slots<V>>,
+    pub(super) values: Arc<ValueSlots<V>>,
     /// Taken after the lock of the table.
-    state: Mutex<State<V>>,
+    state: Mutex<ValueState<V>>,
 }
 
 /// The writer's side of the values.
-pub(super) struct State<V> {
-    pub(super) values: Keeper<V>,
+pub(super) struct ValueState<V> {
+    pub(super) values: ValueStore<V>,
     /// Prefixes by slot.
     uses: Vec<u32>,
     /// Values that no prefix has, but lookups may find while changes wait.
@@ -175,12 +175,12 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
 
     fn build(options: Options, interned: Option<Interned<V>>) -> Result<Self, TableError> {
         let table = Table::from_routes(DualRib::default(), options)?;
-        let values = Keeper::new(Arc::clone(Table::domain(&table)), options.limits);
+        let values = ValueStore::new(Arc::clone(Table::domain(&table)), options.limits);
         let slots = Arc::clone(values.slots());
         let budget = Budget::new(options.limits);
         let (uses, stale, v4, v6) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let state = Mutex::new(State { values, uses, stale, v4, v6, interned, budget });
-        Ok(Self { shared: Arc::new(Shared { table, values: slots, state }) })
+        let state = Mutex::new(ValueState { values, uses, stale, v4, v6, interned, budget });
+        Ok(Self { shared: Arc::new(SharedValues { table, values: slots, state }) })
     }
 
     /// Returns a reader, for one thread.
@@ -306,7 +306,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         }
     }
 
-    pub(super) fn lock(&self) -> Result<(Held<'_>, MutexGuard<'_, State<V>>), TableError> {
+    pub(super) fn lock(&self) -> Result<(TableGuard<'_>, MutexGuard<'_, ValueState<V>>), TableError> {
         let held = self.shared.table.hold()?;
         let state = self.shared.state.lock().map_err(|_| TableError::Poisoned)?;
         Ok((held, state))
@@ -315,7 +315,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// Makes a change. Unused values are dropped after the locks are released: their `Drop` may call the map.
     pub(super) fn change<C>(
         &self,
-        change: impl FnOnce(&mut Held<'_>, &mut State<V>) -> Result<C, TableError>,
+        change: impl FnOnce(&mut TableGuard<'_>, &mut ValueState<V>) -> Result<C, TableError>,
     ) -> Result<C, TableError> {
         let (mut held, mut state) = self.lock()?;
         let changed = change(&mut held, &mut state);
@@ -331,10 +331,10 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
 /// Changes that are applied at a time.
 pub(super) const BATCH: usize = 64;
 
-impl<V: Send + Sync> State<V> {
+impl<V: Send + Sync> ValueState<V> {
     fn insert<K: TableKey>(
         &mut self,
-        held: &mut Held<'_>,
+        held: &mut TableGuard<'_>,
         prefix: Prefix<K>,
         value: V,
     ) -> Result<bool, TableError> {
@@ -354,7 +354,11 @@ impl<V: Send + Sync> State<V> {
         }
     }
 
-    fn remove<K: TableKey>(&mut self, held: &mut Held<'_>, prefix: Prefix<K>) -> Result<bool, TableError> {
+    fn remove<K: TableKey>(
+        &mut self,
+        held: &mut TableGuard<'_>,
+        prefix: Prefix<K>,
+    ) -> Result<bool, TableError> {
         let Some(old) = held.get(prefix) else { return Ok(false) };
         self.expect(0)?;
         held.apply(&[Change::Remove(prefix)])?;
@@ -365,7 +369,7 @@ impl<V: Send + Sync> State<V> {
     /// Makes at most [`BATCH`] changes.
     pub(super) fn apply(
         &mut self,
-        held: &mut Held<'_>,
+        held: &mut TableGuard<'_>,
         changes: &mut impl Iterator<Item = (IpPrefix, Option<V>)>,
     ) -> Result<(), TableError> {
         self.v4.clear();
@@ -396,7 +400,7 @@ impl<V: Send + Sync> State<V> {
     /// Applies the changes of a family that were noted, and forgets the values that they replace.
     fn publish<K: TableKey>(
         &mut self,
-        held: &mut Held<'_>,
+        held: &mut TableGuard<'_>,
         of: fn(&mut Self) -> &mut Vec<Change<K>>,
     ) -> Result<(), TableError> {
         if of(self).is_empty() {
@@ -489,7 +493,7 @@ impl<V: Send + Sync> State<V> {
     }
 
     /// Ends a call: retires values that neither a prefix nor a lookup finds, and drops those that no reader has.
-    fn finish(&mut self, held: &Held<'_>) {
+    fn finish(&mut self, held: &TableGuard<'_>) {
         if !held.waits() && !self.stale.is_empty() {
             for at in self.stale.drain(..) {
                 self.values.retire(at);
@@ -508,7 +512,7 @@ impl<V: Send + Sync> State<V> {
         self.values.memory() + Memory { allocated_bytes: lists, ..Memory::default() }
     }
 
-    fn check(&self, held: &Held<'_>) -> Result<(), CheckError> {
+    fn check(&self, held: &TableGuard<'_>) -> Result<(), CheckError> {
         let mut counts = vec![0; self.uses.len()];
         let v4 = held.routes::<u32>().map(|route| route.next_hop);
         for at in v4.chain(held.routes::<u128>().map(|route| route.next_hop)) {
@@ -541,7 +545,7 @@ fn value_of<K>(change: Change<K>) -> Option<NextHop> {
 }
 
 /// Returns what changes replace, each change after those before it.
-fn replaced<K: TableKey>(held: &Held<'_>, changes: &[Change<K>]) -> Result<Vec<NextHop>, OutOfMemory> {
+fn replaced<K: TableKey>(held: &TableGuard<'_>, changes: &[Change<K>]) -> Result<Vec<NextHop>, OutOfMemory> {
     let mut replaced = Budget::default().vec(changes.len())?;
     for (at, change) in changes.iter().enumerate() {
         let prefix = change.prefix();

@@ -3,12 +3,12 @@
 use core::hash::Hash;
 use std::vec::IntoIter;
 
-use crate::live::{Held, Hold, Options, TableError, TableKey};
+use crate::live::{Hold, Options, TableError, TableGuard, TableKey};
 use crate::memory::{Budget, OutOfMemory};
 use crate::net::{Change, Dual, IpPrefix, Prefix, Route};
 
-use super::join::Aligned;
-use super::shared::{SharedPrefixMap, State, change};
+use super::join::MergeJoin;
+use super::shared::{SharedPrefixMap, ValueState, change};
 use super::slab::{index, number};
 
 /// A replacement changes structures in place if at most one prefix in this many is different; else it builds them of all prefixes.
@@ -141,11 +141,11 @@ fn keep_last<K: TableKey, V>(entries: &mut Entries<K, V>) {
     entries.dedup_by_key(|&mut (prefix, ..)| prefix);
 }
 
-impl<V: Send + Sync> State<V> {
+impl<V: Send + Sync> ValueState<V> {
     /// Replaces all prefixes and values. Returns how many prefixes are different.
     fn replace(
         &mut self,
-        held: &mut Held<'_>,
+        held: &mut TableGuard<'_>,
         v4: &mut IntoIter<Entry<u32, V>>,
         v6: &mut IntoIter<Entry<u128, V>>,
     ) -> Result<usize, TableError> {
@@ -187,7 +187,7 @@ impl<V: Send + Sync> State<V> {
 
 /// Makes these all the routes, for new pins at once. Returns how many prefixes are different.
 fn publish(
-    held: &mut Held<'_>,
+    held: &mut TableGuard<'_>,
     routes: &Dual<Vec<Route<u32>>, Vec<Route<u128>>>,
 ) -> Result<usize, TableError> {
     let different = Dual { v4: changes(held, &routes.v4).count(), v6: changes(held, &routes.v6).count() };
@@ -209,9 +209,9 @@ fn publish(
 }
 
 /// Returns the changes that lead from the routes of a table to others, in order.
-fn changes<K: TableKey>(held: &Held<'_>, routes: &[Route<K>]) -> impl Iterator<Item = Change<K>> {
+fn changes<K: TableKey>(held: &TableGuard<'_>, routes: &[Route<K>]) -> impl Iterator<Item = Change<K>> {
     let pair = |route: Route<K>| (route.prefix, route.next_hop);
-    Aligned::new(held.routes().map(pair), routes.iter().copied().map(pair))
+    MergeJoin::new(held.routes().map(pair), routes.iter().copied().map(pair))
         .filter(|(_, before, after)| before != after)
         .map(|(prefix, _, after)| change(prefix, after))
 }

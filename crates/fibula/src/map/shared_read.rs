@@ -3,11 +3,11 @@
 use core::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::live::{Held, TableError};
+use crate::live::{TableError, TableGuard};
 use crate::memory::Budget;
 use crate::net::{IntoIpAddr, IntoIpPrefix, IpPrefix, NextHop, Route};
 
-use super::shared::{BATCH, SharedPrefixMap, State};
+use super::shared::{BATCH, SharedPrefixMap, ValueState};
 use super::slab::index;
 
 /// One-off reads, which wait for changes in progress and hold others up. Lookups at speed go through a
@@ -226,7 +226,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     }
 
     /// Calls `read` under the lock. A panic in it is passed on after the lock is released: it was no panic in a change.
-    fn reading<R>(&self, read: impl FnOnce(&Held<'_>, &State<V>) -> R) -> Result<R, TableError> {
+    fn reading<R>(&self, read: impl FnOnce(&TableGuard<'_>, &ValueState<V>) -> R) -> Result<R, TableError> {
         let (held, state) = self.lock()?;
         let result = catch_unwind(AssertUnwindSafe(|| read(&held, &state)));
         drop((state, held));
@@ -234,7 +234,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     }
 }
 
-impl<V: Send + Sync> State<V> {
+impl<V: Send + Sync> ValueState<V> {
     fn value(&self, at: NextHop) -> Option<&V> {
         self.values.get(index(at) as u32)
     }
@@ -248,7 +248,7 @@ impl<V: Send + Sync> State<V> {
 }
 
 /// Returns the routes after a prefix, or all of them, IPv4 first.
-fn after(held: &Held<'_>, last: Option<IpPrefix>) -> impl Iterator<Item = (IpPrefix, NextHop)> {
+fn after(held: &TableGuard<'_>, last: Option<IpPrefix>) -> impl Iterator<Item = (IpPrefix, NextHop)> {
     let (v4, v6) = (held.rib::<u32>(), held.rib::<u128>());
     let (v4, v6) = match last {
         None => (Some(v4.iter()), v6.iter()),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::live::epoch::Domain;
 use crate::live::readable;
-use crate::live::root::{Root, Roots};
+use crate::live::root::{CurrentRoot, TableRoots};
 use crate::live::{Pinned, Table, TableError, TableKey};
-use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
+use crate::net::{Batch, BatchLookup, IntoIpAddr, Keys, NextHop};
 
 use super::compiled::BLOCK;
 use super::shared::SharedPrefixMap;
@@ -15,12 +15,12 @@ use super::slab::index;
 
 #[allow(private_interfaces)]
 impl<V: Send + Sync> readable::Readable for SharedPrefixMap<V> {
-    type Roots = Roots;
+    type Roots = TableRoots;
     type Handle = Self;
     type Own = ();
 
     #[inline]
-    fn root(map: &Self) -> &Root {
+    fn root(map: &Self) -> &CurrentRoot {
         Table::root(&map.shared.table)
     }
 
@@ -84,7 +84,7 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
     pub fn batch<'k, 'p, K: TableKey>(
         &'p self,
         keys: impl Into<Keys<'k, K>>,
-    ) -> Batch<'k, K, impl Lookup<K, Option<&'p V>>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<&'p V>>> {
         let values = self.handle.shared.values.read(self);
         let lookup = move |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<&'p V>]| {
             let mut found = [None; BLOCK];

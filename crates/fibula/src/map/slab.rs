@@ -7,14 +7,14 @@ use crate::net::NextHop;
 
 /// Values by number: slot `n` is next hop `n + 1` of the map's table. Freed slots are chained and reused.
 pub(super) struct Slab<V> {
-    slots: Vec<Slot<V>>,
+    slots: Vec<SlabSlot<V>>,
     /// The next hop of the first free slot; `None` if all have values.
     free: Option<NextHop>,
     budget: Budget,
 }
 
 #[derive(Clone)]
-enum Slot<V> {
+enum SlabSlot<V> {
     Value(V),
     /// A free slot, with the next one of the chain.
     Free(Option<NextHop>),
@@ -30,9 +30,9 @@ impl<V> Slab<V> {
         let needed = self.slots.len().saturating_add(values);
         if needed >= u32::MAX as usize {
             return Err(OutOfMemory {
-                wanted_bytes: values.saturating_mul(size_of::<Slot<V>>()),
+                wanted_bytes: values.saturating_mul(size_of::<SlabSlot<V>>()),
                 used_bytes: self.budget.used_bytes(),
-                limit_bytes: Some((u32::MAX as usize).saturating_mul(size_of::<Slot<V>>())),
+                limit_bytes: Some((u32::MAX as usize).saturating_mul(size_of::<SlabSlot<V>>())),
             });
         }
         self.budget.reserve_an_eighth(&mut self.slots, values)
@@ -55,12 +55,14 @@ impl<V> Slab<V> {
     pub(super) fn put(&mut self, value: V) -> NextHop {
         let at = self.next();
         if self.free.is_some() {
-            if let Slot::Free(next) = core::mem::replace(&mut self.slots[index(at)], Slot::Value(value)) {
+            if let SlabSlot::Free(next) =
+                core::mem::replace(&mut self.slots[index(at)], SlabSlot::Value(value))
+            {
                 self.free = next;
             }
         } else {
             debug_assert!(self.slots.len() < self.slots.capacity());
-            self.slots.push(Slot::Value(value));
+            self.slots.push(SlabSlot::Value(value));
         }
         at
     }
@@ -73,57 +75,57 @@ impl<V> Slab<V> {
     /// Stores a value after the last slot, for which there must be room.
     pub(super) fn push(&mut self, value: V) {
         debug_assert!(self.slots.len() < self.slots.capacity());
-        self.slots.push(Slot::Value(value));
+        self.slots.push(SlabSlot::Value(value));
     }
 
     #[inline]
     pub(super) fn get(&self, at: NextHop) -> &V {
         match &self.slots[index(at)] {
-            Slot::Value(value) => value,
-            Slot::Free(_) => unreachable!("every route of a map has a value"),
+            SlabSlot::Value(value) => value,
+            SlabSlot::Free(_) => unreachable!("every route of a map has a value"),
         }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, at: NextHop) -> &mut V {
         match &mut self.slots[index(at)] {
-            Slot::Value(value) => value,
-            Slot::Free(_) => unreachable!("every route of a map has a value"),
+            SlabSlot::Value(value) => value,
+            SlabSlot::Free(_) => unreachable!("every route of a map has a value"),
         }
     }
 
     /// Frees a slot and returns its value.
     pub(super) fn take(&mut self, at: NextHop) -> V {
-        match core::mem::replace(&mut self.slots[index(at)], Slot::Free(self.free)) {
-            Slot::Value(value) => {
+        match core::mem::replace(&mut self.slots[index(at)], SlabSlot::Free(self.free)) {
+            SlabSlot::Value(value) => {
                 self.free = Some(at);
                 value
             }
-            Slot::Free(_) => unreachable!("every route of a map has a value"),
+            SlabSlot::Free(_) => unreachable!("every route of a map has a value"),
         }
     }
 
     /// Returns the values in the order of their slots, `None` for a free one.
     pub(super) fn slots(&self) -> impl Iterator<Item = Option<&V>> {
         self.slots.iter().map(|slot| match slot {
-            Slot::Value(value) => Some(value),
-            Slot::Free(_) => None,
+            SlabSlot::Value(value) => Some(value),
+            SlabSlot::Free(_) => None,
         })
     }
 
     /// As [`slots`](Self::slots), to change them.
     pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = Option<&mut V>> {
         self.slots.iter_mut().map(|slot| match slot {
-            Slot::Value(value) => Some(value),
-            Slot::Free(_) => None,
+            SlabSlot::Value(value) => Some(value),
+            SlabSlot::Free(_) => None,
         })
     }
 
     /// As [`slots`](Self::slots), to take them.
     pub(super) fn into_slots(self) -> impl Iterator<Item = Option<V>> {
         self.slots.into_iter().map(|slot| match slot {
-            Slot::Value(value) => Some(value),
-            Slot::Free(_) => None,
+            SlabSlot::Value(value) => Some(value),
+            SlabSlot::Free(_) => None,
         })
     }
 

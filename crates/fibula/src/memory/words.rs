@@ -9,10 +9,10 @@ use super::Cell;
 /// Words of an array of a structure: of 16, 32 or 64 bits. Only the thread that changes the structure writes them, if it can
 /// change.
 #[derive(Clone, Copy)]
-pub struct Words<'a>(Kind<'a>);
+pub struct Words<'a>(WordsRepr<'a>);
 
 #[derive(Clone, Copy)]
-enum Kind<'a> {
+enum WordsRepr<'a> {
     Half(&'a [AtomicU16]),
     Narrow(&'a [AtomicU32]),
     Wide(&'a [AtomicU64]),
@@ -25,12 +25,12 @@ enum Kind<'a> {
 macro_rules! of_kind {
     ($kind:expr, $words:ident => $each:expr) => {
         match $kind {
-            Kind::Half($words) => $each,
-            Kind::Narrow($words) => $each,
-            Kind::Wide($words) => $each,
-            Kind::FixedHalf($words) => $each,
-            Kind::FixedNarrow($words) => $each,
-            Kind::FixedWide($words) => $each,
+            WordsRepr::Half($words) => $each,
+            WordsRepr::Narrow($words) => $each,
+            WordsRepr::Wide($words) => $each,
+            WordsRepr::FixedHalf($words) => $each,
+            WordsRepr::FixedNarrow($words) => $each,
+            WordsRepr::FixedWide($words) => $each,
         }
     };
 }
@@ -52,21 +52,21 @@ impl<'a> Words<'a> {
     #[must_use]
     pub fn word_bytes(self) -> usize {
         match self.0 {
-            Kind::Half(_) | Kind::FixedHalf(_) => size_of::<u16>(),
-            Kind::Narrow(_) | Kind::FixedNarrow(_) => size_of::<u32>(),
-            Kind::Wide(_) | Kind::FixedWide(_) => size_of::<u64>(),
+            WordsRepr::Half(_) | WordsRepr::FixedHalf(_) => size_of::<u16>(),
+            WordsRepr::Narrow(_) | WordsRepr::FixedNarrow(_) => size_of::<u32>(),
+            WordsRepr::Wide(_) | WordsRepr::FixedWide(_) => size_of::<u64>(),
         }
     }
 
     /// Returns the words in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         (0..self.len()).map(move |at| match self.0 {
-            Kind::Half(words) => words[at].read().into(),
-            Kind::Narrow(words) => words[at].read().into(),
-            Kind::Wide(words) => words[at].read(),
-            Kind::FixedHalf(words) => words[at].into(),
-            Kind::FixedNarrow(words) => words[at].into(),
-            Kind::FixedWide(words) => words[at],
+            WordsRepr::Half(words) => words[at].read().into(),
+            WordsRepr::Narrow(words) => words[at].read().into(),
+            WordsRepr::Wide(words) => words[at].read(),
+            WordsRepr::FixedHalf(words) => words[at].into(),
+            WordsRepr::FixedNarrow(words) => words[at].into(),
+            WordsRepr::FixedWide(words) => words[at],
         })
     }
 
@@ -100,24 +100,24 @@ impl<'a> Words<'a> {
             }
         }
         match self.0 {
-            Kind::Half(words) => copy(words, bytes, half),
-            Kind::Narrow(words) => copy(words, bytes, narrow),
-            Kind::Wide(words) => copy(words, bytes, wide),
-            Kind::FixedHalf(words) => copy(words, bytes, half),
-            Kind::FixedNarrow(words) => copy(words, bytes, narrow),
-            Kind::FixedWide(words) => copy(words, bytes, wide),
+            WordsRepr::Half(words) => copy(words, bytes, half),
+            WordsRepr::Narrow(words) => copy(words, bytes, narrow),
+            WordsRepr::Wide(words) => copy(words, bytes, wide),
+            WordsRepr::FixedHalf(words) => copy(words, bytes, half),
+            WordsRepr::FixedNarrow(words) => copy(words, bytes, narrow),
+            WordsRepr::FixedWide(words) => copy(words, bytes, wide),
         }
     }
 
     /// Returns some of the words.
     pub(crate) fn part(self, range: Range<usize>) -> Self {
         Self(match self.0 {
-            Kind::Half(words) => Kind::Half(&words[range]),
-            Kind::Narrow(words) => Kind::Narrow(&words[range]),
-            Kind::Wide(words) => Kind::Wide(&words[range]),
-            Kind::FixedHalf(words) => Kind::FixedHalf(&words[range]),
-            Kind::FixedNarrow(words) => Kind::FixedNarrow(&words[range]),
-            Kind::FixedWide(words) => Kind::FixedWide(&words[range]),
+            WordsRepr::Half(words) => WordsRepr::Half(&words[range]),
+            WordsRepr::Narrow(words) => WordsRepr::Narrow(&words[range]),
+            WordsRepr::Wide(words) => WordsRepr::Wide(&words[range]),
+            WordsRepr::FixedHalf(words) => WordsRepr::FixedHalf(&words[range]),
+            WordsRepr::FixedNarrow(words) => WordsRepr::FixedNarrow(&words[range]),
+            WordsRepr::FixedWide(words) => WordsRepr::FixedWide(&words[range]),
         })
     }
 }
@@ -126,7 +126,7 @@ macro_rules! from {
     ($($word:ty, $kind:ident;)*) => {$(
         impl<'a> From<&'a [$word]> for Words<'a> {
             fn from(words: &'a [$word]) -> Self {
-                Self(Kind::$kind(words))
+                Self(WordsRepr::$kind(words))
             }
         }
     )*};

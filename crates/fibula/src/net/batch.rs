@@ -139,9 +139,9 @@ impl<'a, K: Key> From<Strided<'a, K>> for Keys<'a, K> {
 }
 
 /// A lookup of a batch: a function of the instruction set, the index of the first key, keys, and as many results.
-pub trait Lookup<K: Key, R, S = ()>: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S {}
+pub trait BatchLookup<K: Key, R, S = ()>: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S {}
 
-impl<K: Key, R, S, F: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S> Lookup<K, R, S> for F {}
+impl<K: Key, R, S, F: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S> BatchLookup<K, R, S> for F {}
 
 /// A batch of lookups that is described before it runs. All that look up return one from `batch`, which takes keys in any of the
 /// shapes of [`Keys`]; `lookup_batch` is short for a slice into a slice. A batch is of one family: integers in host order (`u32` or
@@ -205,7 +205,7 @@ impl<'k, K: Key, F> Batch<'k, K, F> {
     /// When the columns or the results differ in length from the keys.
     pub fn run<R, S>(self, results: &mut [R]) -> S
     where
-        F: Lookup<K, R, S>,
+        F: BatchLookup<K, R, S>,
     {
         self.try_run(results).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -216,7 +216,7 @@ impl<'k, K: Key, F> Batch<'k, K, F> {
     /// When the columns or the results differ in length from the keys; `results` is then unchanged.
     pub fn try_run<R, S>(self, results: &mut [R]) -> Result<S, BatchError>
     where
-        F: Lookup<K, R, S>,
+        F: BatchLookup<K, R, S>,
     {
         BatchError::check(self.keys.len(), self.column)?;
         BatchError::check(self.keys.len(), results.len())?;
@@ -229,7 +229,7 @@ impl<'k, K: Key, F> Batch<'k, K, F> {
     /// When a column differs in length from the keys.
     pub fn for_each<R: Copy + Default, S>(self, mut each: impl FnMut(usize, R))
     where
-        F: Lookup<K, R, S>,
+        F: BatchLookup<K, R, S>,
     {
         assert_eq!(self.keys.len(), self.column, "a batch needs columns of the same length");
         let mut results = [R::default(); 256];

@@ -14,7 +14,7 @@ mod serde;
 mod tests;
 mod text;
 
-pub(crate) use batch::Lookup;
+pub(crate) use batch::BatchLookup;
 pub use batch::{Batch, BatchError, Keys, Strided};
 pub use convert::{IntoIpAddr, IntoIpPrefix, IpPrefix};
 #[doc(hidden)]

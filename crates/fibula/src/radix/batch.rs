@@ -3,7 +3,7 @@
 use crate::memory::OutOfMemory;
 use crate::net::{Change, Key, NextHop, Prefix, Route};
 
-use super::{NODES_PER_INSERT, Node, ROOT, RadixTree};
+use super::{NODES_PER_INSERT, ROOT, RadixNode, RadixTree};
 
 /// Walks in step: enough that the loads of all of them take longer than one from memory.
 pub(super) const LANES: usize = 32;
@@ -143,7 +143,7 @@ impl<K: Key> RadixTree<K> {
     /// Returns the node if a walk to the prefix may begin there after other changes, or the root. What is in the tree and
     /// contains the prefix is on the way to it; the slots need all of the way.
     fn still(&self, start: u32, prefix: Prefix<K>) -> u32 {
-        let on_the_way = |node: &&Node<K>| node.len <= prefix.len() && node.contains(prefix.addr());
+        let on_the_way = |node: &&RadixNode<K>| node.len <= prefix.len() && node.contains(prefix.addr());
         match self.nodes.get(start as usize).filter(on_the_way) {
             Some(_) if !self.index.has(prefix.len()) => start,
             _ => ROOT,
@@ -154,7 +154,7 @@ impl<K: Key> RadixTree<K> {
     /// another. Returns where a walk to each may begin that ends two nodes further down, as removals need both.
     pub(super) fn walk_in_step(&self, prefixes: impl Iterator<Item = Prefix<K>>) -> [u32; LANES] {
         let mut starts = [ROOT; LANES];
-        let mut walks = [Walk { key: K::ZERO, len: 0, parent: ROOT, at: ROOT }; LANES];
+        let mut walks = [BatchWalk { key: K::ZERO, len: 0, parent: ROOT, at: ROOT }; LANES];
         let (mut going, mut count) = ([0; LANES], 0);
         for (walk, prefix) in walks.iter_mut().zip(prefixes) {
             (walk.key, walk.len) = (prefix.addr(), prefix.len());
@@ -207,7 +207,7 @@ impl<K: Key> RadixTree<K> {
 
 /// A walk under way.
 #[derive(Clone, Copy)]
-struct Walk<K> {
+struct BatchWalk<K> {
     key: K,
     len: u8,
     parent: u32,

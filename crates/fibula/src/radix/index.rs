@@ -17,7 +17,7 @@ use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory};
 use crate::net::{Key, KeyKind, Prefix};
 
 use super::preorder::Preorder;
-use super::{Node, ROOT};
+use super::{ROOT, RadixNode};
 
 /// Bytes of nodes for a byte of slots.
 const SHARE: usize = 8;
@@ -30,7 +30,7 @@ const NONE: u16 = u16::MAX;
 
 /// Where walks begin for addresses that share the first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct IndexSlot {
     /// The longest node that contains the slot.
     pub(super) node: u32,
     /// The longest of those that has a route, or the root.
@@ -39,7 +39,7 @@ pub(super) struct Slot {
 
 /// How an address leads to its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shape<K> {
+struct IndexShape<K> {
     base: Prefix<K>,
     /// Bits after the base that number an entry of the directory.
     directory: u8,
@@ -53,8 +53,8 @@ struct Shape<K> {
 #[derive(Debug)]
 pub(super) struct Index<K> {
     directory: Vec<u16>,
-    slots: Buffer<Slot>,
-    shape: Shape<K>,
+    slots: Buffer<IndexSlot>,
+    shape: IndexShape<K>,
     /// Length of the slots as prefixes; `u8::MAX` if there are none, which no prefix is longer than.
     len: u8,
 }
@@ -63,14 +63,14 @@ impl<K: Key> Clone for Index<K> {
     fn clone(&self) -> Self {
         let (directory, slots) = (self.directory.clone(), self.slots.clone());
         // A copy has no room after its last block. When the tree grows, it gets as many as fit.
-        let shape = Shape { blocks: slots.len() >> self.shape.block, ..self.shape };
+        let shape = IndexShape { blocks: slots.len() >> self.shape.block, ..self.shape };
         Self { directory, slots, shape, len: self.len }
     }
 }
 
 impl<K: Key> Index<K> {
     pub(super) const fn new() -> Self {
-        let shape = Shape { base: Prefix::ALL, directory: 0, block: 0, blocks: 0 };
+        let shape = IndexShape { base: Prefix::ALL, directory: 0, block: 0, blocks: 0 };
         Self { directory: Vec::new(), slots: Buffer::new(), shape, len: u8::MAX }
     }
 
@@ -93,7 +93,7 @@ impl<K: Key> Index<K> {
 
     /// Returns the slot where a walk to a prefix of this length begins; none if it begins at the root.
     #[inline]
-    pub(super) fn start(&self, key: K, len: u8) -> Option<Slot> {
+    pub(super) fn start(&self, key: K, len: u8) -> Option<IndexSlot> {
         self.slot(key, len).map(|at| self.slots[at])
     }
 
@@ -127,7 +127,7 @@ impl<K: Key> Index<K> {
     }
 
     /// Takes a block for a part of the directory which had none, and in which no node is.
-    pub(super) fn add_block(&mut self, part: Prefix<K>, above: Slot) {
+    pub(super) fn add_block(&mut self, part: Prefix<K>, above: IndexSlot) {
         let block = self.slots.len() >> self.shape.block;
         let at = part.addr().window(self.shape.base.len(), self.shape.directory) as usize;
         self.directory[at] = block as u16;
@@ -156,14 +156,14 @@ impl<K: Key> Index<K> {
 
     /// Calls `each` for the slots of a prefix.
     #[inline]
-    fn each_within(&mut self, prefix: Prefix<K>, each: impl FnMut(&mut Slot)) {
+    fn each_within(&mut self, prefix: Prefix<K>, each: impl FnMut(&mut IndexSlot)) {
         if self.has(prefix.len()) && self.shape.base.overlaps(prefix) {
             self.each_of(prefix, each);
         }
     }
 
-    fn each_of(&mut self, prefix: Prefix<K>, mut each: impl FnMut(&mut Slot)) {
-        let Shape { base, directory, block: bits, .. } = self.shape;
+    fn each_of(&mut self, prefix: Prefix<K>, mut each: impl FnMut(&mut IndexSlot)) {
+        let IndexShape { base, directory, block: bits, .. } = self.shape;
         let parts = base.len() + directory;
         if let Some(below) = prefix.len().checked_sub(parts) {
             if let Some(block) = self.block(prefix.addr()) {
@@ -199,8 +199,8 @@ impl<K: Key> Index<K> {
     }
 
     /// Makes the number of slots fit so many nodes, if there is memory for it.
-    pub(super) fn fit(&mut self, nodes: &[Node<K>], room: usize, budget: &mut Budget) {
-        let shape = Shape::of(room);
+    pub(super) fn fit(&mut self, nodes: &[RadixNode<K>], room: usize, budget: &mut Budget) {
+        let shape = IndexShape::of(room);
         if shape.is_none() && self.len == u8::MAX || shape == Some(self.shape) {
             return;
         }
@@ -213,7 +213,7 @@ impl<K: Key> Index<K> {
         }
     }
 
-    fn within_budget(shape: Shape<K>, budget: &mut Budget) -> Result<Self, OutOfMemory> {
+    fn within_budget(shape: IndexShape<K>, budget: &mut Budget) -> Result<Self, OutOfMemory> {
         let mut directory = budget.vec(1 << shape.directory)?;
         match budget.buffer(shape.blocks << shape.block) {
             Ok(slots) => {
@@ -229,11 +229,11 @@ impl<K: Key> Index<K> {
     }
 
     /// Gives out the blocks anew, as these nodes need them.
-    fn fill(&mut self, nodes: &[Node<K>]) {
+    fn fill(&mut self, nodes: &[RadixNode<K>]) {
         self.directory.fill(NONE);
         self.slots.truncate(0);
         if self.shape.directory == 0 {
-            self.add_block(self.shape.base, Slot { node: ROOT, cover: ROOT });
+            self.add_block(self.shape.base, IndexSlot { node: ROOT, cover: ROOT });
         }
         for (at, node, above) in Preorder::new(nodes, self.len) {
             let prefix = node.prefix();
@@ -241,26 +241,26 @@ impl<K: Key> Index<K> {
                 self.add_block(part, above);
             }
             let cover = if node.next_hop == 0 { above.cover } else { at };
-            self.each_within(prefix, |slot| *slot = Slot { node: at, cover });
+            self.each_within(prefix, |slot| *slot = IndexSlot { node: at, cover });
         }
     }
 
     /// Returns the first slot that does not have what the nodes say.
-    pub(super) fn fault(&self, nodes: &[Node<K>]) -> Option<usize> {
+    pub(super) fn fault(&self, nodes: &[RadixNode<K>]) -> Option<usize> {
         let mut fresh = self.clone();
-        fresh.slots.fill(Slot { node: ROOT, cover: ROOT });
+        fresh.slots.fill(IndexSlot { node: ROOT, cover: ROOT });
         for (at, node, above) in Preorder::new(nodes, if self.len == u8::MAX { 0 } else { self.len }) {
             let cover = if node.next_hop == 0 { above.cover } else { at };
-            fresh.each_within(node.prefix(), |slot| *slot = Slot { node: at, cover });
+            fresh.each_within(node.prefix(), |slot| *slot = IndexSlot { node: at, cover });
         }
         fresh.slots.iter().zip(&self.slots).position(|(fresh, slot)| fresh != slot)
     }
 }
 
-impl<K: Key> Shape<K> {
+impl<K: Key> IndexShape<K> {
     /// Returns what fits a tree with room for so many nodes.
     fn of(room: usize) -> Option<Self> {
-        let slots = room.saturating_mul(size_of::<Node<K>>()) / (SHARE * size_of::<Slot>());
+        let slots = room.saturating_mul(size_of::<RadixNode<K>>()) / (SHARE * size_of::<IndexSlot>());
         let (base, directory, block, least) = match K::KIND {
             KeyKind::Ipv4 => (Prefix::ALL, 0, slots.checked_ilog2()?, LEAST_SLOTS),
             // Of the global unicast addresses, which alone are assigned (RFC 4291, section 2.5.4), few /16s are in use.

@@ -2,7 +2,7 @@
 
 use crate::net::{Key, Prefix, Route};
 
-use super::{Node, ROOT};
+use super::{ROOT, RadixNode};
 
 /// Most nodes on the stack: one per level.
 pub(super) const DEPTH: usize = 130;
@@ -10,19 +10,19 @@ pub(super) const DEPTH: usize = 130;
 /// Iterator over the routes inside a prefix, in order: by address, then by length.
 #[derive(Debug, Clone)]
 pub struct Subtree<'a, K> {
-    nodes: &'a [Node<K>],
+    nodes: &'a [RadixNode<K>],
     /// Nodes still to visit, the next one last.
     stack: [u32; DEPTH],
     depth: usize,
 }
 
 impl<'a, K: Key> Subtree<'a, K> {
-    pub(super) fn new(nodes: &'a [Node<K>], top: Option<u32>) -> Self {
+    pub(super) fn new(nodes: &'a [RadixNode<K>], top: Option<u32>) -> Self {
         Self { nodes, stack: [top.unwrap_or(ROOT); DEPTH], depth: usize::from(top.is_some()) }
     }
 
     /// All routes after a prefix.
-    pub(super) fn after(nodes: &'a [Node<K>], prefix: Prefix<K>) -> Self {
+    pub(super) fn after(nodes: &'a [RadixNode<K>], prefix: Prefix<K>) -> Self {
         let mut after = Self::new(nodes, None);
         let mut at = (!nodes.is_empty()).then_some(ROOT);
         while let Some(node) = at.take() {
@@ -78,19 +78,19 @@ impl<K: Key> Iterator for Subtree<'_, K> {
 
 /// Iterator over the routes that contain a prefix, shortest first.
 #[derive(Debug, Clone)]
-pub struct Covers<'a, K> {
-    nodes: &'a [Node<K>],
+pub struct CoveringRoutes<'a, K> {
+    nodes: &'a [RadixNode<K>],
     prefix: Prefix<K>,
     at: Option<u32>,
 }
 
-impl<'a, K: Key> Covers<'a, K> {
-    pub(super) fn new(nodes: &'a [Node<K>], prefix: Prefix<K>) -> Self {
+impl<'a, K: Key> CoveringRoutes<'a, K> {
+    pub(super) fn new(nodes: &'a [RadixNode<K>], prefix: Prefix<K>) -> Self {
         Self { nodes, prefix, at: Some(ROOT) }
     }
 }
 
-impl<K: Key> Iterator for Covers<'_, K> {
+impl<K: Key> Iterator for CoveringRoutes<'_, K> {
     type Item = Route<K>;
 
     fn next(&mut self) -> Option<Route<K>> {

@@ -59,8 +59,8 @@ use crate::memory::{self, Budget, Buffer, Limits, Memory, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
 
 pub use batch::{Before, Tally};
-use index::{Index, Slot};
-pub use iter::{Covers, Subtree};
+use index::{Index, IndexSlot};
+pub use iter::{CoveringRoutes, Subtree};
 
 /// The root's index. The root is never a child, so as a child this means "none".
 const ROOT: u32 = 0;
@@ -72,7 +72,7 @@ const NODES_PER_INSERT: usize = 2;
 const FREE: u8 = u8::MAX;
 
 #[derive(Debug, Clone, Copy)]
-struct Node<K> {
+struct RadixNode<K> {
     key: K,
     children: [u32; 2],
     /// 0 for none.
@@ -80,10 +80,10 @@ struct Node<K> {
     len: u8,
 }
 
-const _: () = assert!(size_of::<Node<u32>>() == 20);
-const _: () = assert!(size_of::<Node<u128>>() == 32);
+const _: () = assert!(size_of::<RadixNode<u32>>() == 20);
+const _: () = assert!(size_of::<RadixNode<u128>>() == 32);
 
-impl<K: Key> Node<K> {
+impl<K: Key> RadixNode<K> {
     fn prefix(&self) -> Prefix<K> {
         Prefix::of(self.key, self.len)
     }
@@ -109,7 +109,7 @@ impl<K: Key> Node<K> {
 #[derive(Debug)]
 pub struct RadixTree<K> {
     /// Empty until the first insert, so that an empty tree takes no memory.
-    nodes: Buffer<Node<K>>,
+    nodes: Buffer<RadixNode<K>>,
     /// First free node, `ROOT` for none.
     free: u32,
     free_len: usize,
@@ -163,7 +163,8 @@ impl<K: Key> RadixTree<K> {
     #[must_use]
     pub fn memory(&self) -> Memory {
         let live = self.nodes.len() - self.free_len;
-        Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) } + self.index.memory()
+        Memory { lookup_bytes: live * size_of::<RadixNode<K>>(), ..memory::of(&self.nodes) }
+            + self.index.memory()
     }
 
     /// Returns the limits.
@@ -202,7 +203,7 @@ impl<K: Key> RadixTree<K> {
             self.grow(wanted)?;
         }
         if root == 1 {
-            self.nodes.push(Node { key: K::ZERO, children: [ROOT; 2], next_hop: 0, len: 0 });
+            self.nodes.push(RadixNode { key: K::ZERO, children: [ROOT; 2], next_hop: 0, len: 0 });
         }
         Ok(())
     }
@@ -212,9 +213,9 @@ impl<K: Key> RadixTree<K> {
     fn grow(&mut self, wanted: usize) -> Result<(), OutOfMemory> {
         if self.nodes.len().saturating_add(wanted) > u32::MAX as usize {
             return Err(OutOfMemory {
-                wanted_bytes: wanted.saturating_mul(size_of::<Node<K>>()),
+                wanted_bytes: wanted.saturating_mul(size_of::<RadixNode<K>>()),
                 used_bytes: self.budget.used_bytes(),
-                limit_bytes: Some(u32::MAX as usize * size_of::<Node<K>>()),
+                limit_bytes: Some(u32::MAX as usize * size_of::<RadixNode<K>>()),
             });
         }
         if self.budget.reserve_an_eighth(&mut self.nodes, wanted).is_err() {
@@ -307,7 +308,7 @@ impl<K: Key> RadixTree<K> {
 
     /// Writes a node below another, for which [`reserve_nodes`](Self::reserve_nodes) has made room.
     fn add(&mut self, above: u32, prefix: Prefix<K>, children: [u32; 2], next_hop: u32) -> u32 {
-        let node = Node { key: prefix.addr(), children, next_hop, len: prefix.len() };
+        let node = RadixNode { key: prefix.addr(), children, next_hop, len: prefix.len() };
         let at = if self.free == ROOT {
             debug_assert!(self.nodes.len() < self.nodes.capacity());
             self.nodes.push(node);
@@ -321,7 +322,7 @@ impl<K: Key> RadixTree<K> {
         };
         if let Some(part) = self.index.missing_block(prefix) {
             // The node above is not in this part, or there would be a block already.
-            self.index.add_block(part, Slot { node: above, cover: self.descend(part).parent });
+            self.index.add_block(part, IndexSlot { node: above, cover: self.descend(part).parent });
         }
         self.index.replace_node(prefix, above, at);
         at
@@ -394,36 +395,36 @@ impl<K: Key> RadixTree<K> {
     }
 
     /// Walks to `prefix`.
-    fn descend(&self, prefix: Prefix<K>) -> Found {
-        let Slot { node: mut at, cover: mut parent } = self.slot(prefix.addr(), prefix.len());
+    fn descend(&self, prefix: Prefix<K>) -> WalkEnd {
+        let IndexSlot { node: mut at, cover: mut parent } = self.slot(prefix.addr(), prefix.len());
         loop {
-            let Some(node) = self.nodes.get(at as usize) else { return Found { parent, top: None } };
+            let Some(node) = self.nodes.get(at as usize) else { return WalkEnd { parent, top: None } };
             if node.len >= prefix.len() {
-                return Found { parent, top: prefix.covers(node.prefix()).then_some(at) };
+                return WalkEnd { parent, top: prefix.covers(node.prefix()).then_some(at) };
             }
             if !node.contains(prefix.addr()) {
-                return Found { parent, top: None };
+                return WalkEnd { parent, top: None };
             }
             if node.next_hop != 0 {
                 parent = at;
             }
             at = node.children[node.side(prefix.addr())];
             if at == ROOT {
-                return Found { parent, top: None };
+                return WalkEnd { parent, top: None };
             }
         }
     }
 
     /// Returns the slot where a walk begins that looks for routes on its way too.
     #[inline]
-    fn slot(&self, key: K, len: u8) -> Slot {
-        self.index.start(key, len).unwrap_or(Slot { node: ROOT, cover: ROOT })
+    fn slot(&self, key: K, len: u8) -> IndexSlot {
+        self.index.start(key, len).unwrap_or(IndexSlot { node: ROOT, cover: ROOT })
     }
 
     /// Returns the longest route that contains `key`.
     #[must_use]
     pub fn lookup_prefix(&self, key: K) -> Option<Route<K>> {
-        self.deepest(key, K::BITS).and_then(Node::route)
+        self.deepest(key, K::BITS).and_then(RadixNode::route)
     }
 
     /// Returns the next hop of the longest prefix that contains `key`.
@@ -437,12 +438,12 @@ impl<K: Key> RadixTree<K> {
     #[must_use]
     pub fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
         let longest = prefix.len().checked_sub(1)?;
-        self.deepest(prefix.addr(), longest).and_then(Node::route)
+        self.deepest(prefix.addr(), longest).and_then(RadixNode::route)
     }
 
     /// Returns the deepest node that has a route, at most `longest` bits, and contains `key`.
     #[inline]
-    fn deepest(&self, key: K, longest: u8) -> Option<&Node<K>> {
+    fn deepest(&self, key: K, longest: u8) -> Option<&RadixNode<K>> {
         // Slots have nodes of at most `longest` bits if they have those before the next bit.
         let slot = self.slot(key, longest.saturating_add(1));
         let mut node = self.nodes.get(slot.node as usize)?;
@@ -486,8 +487,8 @@ impl<K: Key> RadixTree<K> {
 
     /// Returns the routes that contain `prefix`, itself included, shortest first.
     #[must_use]
-    pub fn covers(&self, prefix: Prefix<K>) -> Covers<'_, K> {
-        Covers::new(&self.nodes, prefix)
+    pub fn covers(&self, prefix: Prefix<K>) -> CoveringRoutes<'_, K> {
+        CoveringRoutes::new(&self.nodes, prefix)
     }
 
     /// Returns whether any route has an address in common with `prefix`.
@@ -515,7 +516,7 @@ impl<K: Key> RadixTree<K> {
 }
 
 /// The end of a walk to a prefix.
-struct Found {
+struct WalkEnd {
     /// The last node on the way that has a route, or the root.
     parent: u32,
     /// The topmost node inside the prefix, if there is one.
@@ -540,9 +541,9 @@ impl<K: Key> Routes<K> for RadixTree<K> {
         within: Prefix<K>,
         each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Found { parent, top } = self.descend(within);
+        let WalkEnd { parent, top } = self.descend(within);
         let parent = self.nodes.get(parent as usize).filter(|node| node.len < within.len());
-        parent.and_then(Node::route).map_or(ControlFlow::Continue(()), &mut *each)?;
+        parent.and_then(RadixNode::route).map_or(ControlFlow::Continue(()), &mut *each)?;
         // Most prefixes have none inside them, and need no stack for those.
         match top.map(|top| &self.nodes[top as usize]) {
             None => ControlFlow::Continue(()),

@@ -3,26 +3,26 @@
 use crate::net::Key;
 
 use super::iter::DEPTH;
-use super::{Node, ROOT, Slot};
+use super::{IndexSlot, ROOT, RadixNode};
 
 /// Iterator over the nodes of at most so many bits, each before its children, with the node above and the last with a route
 /// above.
 pub(super) struct Preorder<'a, K> {
-    nodes: &'a [Node<K>],
+    nodes: &'a [RadixNode<K>],
     longest: u8,
-    stack: [(u32, Slot); DEPTH],
+    stack: [(u32, IndexSlot); DEPTH],
     depth: usize,
 }
 
 impl<'a, K: Key> Preorder<'a, K> {
-    pub(super) fn new(nodes: &'a [Node<K>], longest: u8) -> Self {
-        let above = Slot { node: ROOT, cover: ROOT };
+    pub(super) fn new(nodes: &'a [RadixNode<K>], longest: u8) -> Self {
+        let above = IndexSlot { node: ROOT, cover: ROOT };
         Self { nodes, longest, stack: [(ROOT, above); DEPTH], depth: usize::from(!nodes.is_empty()) }
     }
 }
 
 impl<'a, K: Key> Iterator for Preorder<'a, K> {
-    type Item = (u32, &'a Node<K>, Slot);
+    type Item = (u32, &'a RadixNode<K>, IndexSlot);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.depth = self.depth.checked_sub(1)?;
@@ -31,7 +31,7 @@ impl<'a, K: Key> Iterator for Preorder<'a, K> {
         let cover = if node.next_hop == 0 { above.cover } else { at };
         for child in node.children {
             if child != ROOT && self.nodes[child as usize].len <= self.longest {
-                self.stack[self.depth] = (child, Slot { node: at, cover });
+                self.stack[self.depth] = (child, IndexSlot { node: at, cover });
                 self.depth += 1;
             }
         }

@@ -25,7 +25,7 @@ fn spread() -> Vec<Change<u32>> {
 
 #[test]
 fn a_batch_that_does_not_fit_changes_nothing() {
-    let node = size_of::<Node<u32>>();
+    let node = size_of::<RadixNode<u32>>();
     for (present, added) in [(0, 32), (1, 32), (7, 32), (0, 10), (1, 10), (7, 10), (12, 5)] {
         let mut outcomes = [0; 2];
         for nodes in 16..160 {
@@ -96,7 +96,7 @@ fn more_nodes_than_indices_are_refused() {
     let before = tree.memory();
     for inserts in [1 << 31, usize::MAX / 2, usize::MAX] {
         let error = tree.reserve(inserts).unwrap_err();
-        assert_eq!(error.limit_bytes, Some(u32::MAX as usize * size_of::<Node<u32>>()));
+        assert_eq!(error.limit_bytes, Some(u32::MAX as usize * size_of::<RadixNode<u32>>()));
         assert_eq!(error.used_bytes, 0);
         assert!(error.wanted_bytes > u32::MAX as usize);
     }
@@ -109,7 +109,7 @@ fn more_nodes_than_indices_are_refused() {
 #[test]
 fn lookups_can_touch_the_nodes_that_are_in_use() {
     let mut tree = RadixTree::<u32>::default();
-    let bytes = |nodes: usize| nodes * size_of::<Node<u32>>();
+    let bytes = |nodes: usize| nodes * size_of::<RadixNode<u32>>();
     assert_eq!(tree.memory().lookup_bytes, 0);
     // The root, two leaves and the node that branches to them.
     tree.insert(route(0b10, 2, 1)).unwrap();
@@ -153,7 +153,7 @@ fn sound() -> RadixTree<Toy<8>> {
 fn check_finds_what_is_broken() {
     type Break = fn(&mut RadixTree<Toy<8>>);
     /// The node of a prefix.
-    fn node(tree: &mut RadixTree<Toy<8>>, bits: u128, len: u8) -> &mut Node<Toy<8>> {
+    fn node(tree: &mut RadixTree<Toy<8>>, bits: u128, len: u8) -> &mut RadixNode<Toy<8>> {
         let at = tree.descend(route::<Toy<8>>(bits, len, 1).prefix).top.unwrap();
         &mut tree.nodes[at as usize]
     }
@@ -165,7 +165,7 @@ fn check_finds_what_is_broken() {
         ("a child extends its parent", |tree| node(tree, 0b0111, 4).len = 1),
         ("a child extends its parent", |tree| {
             let same = *node(tree, 0b01, 2);
-            *node(tree, 0b0111, 4) = Node { children: [ROOT; 2], ..same };
+            *node(tree, 0b0111, 4) = RadixNode { children: [ROOT; 2], ..same };
         }),
         ("a child continues with the bit of its side", |tree| node(tree, 0b01, 2).children.reverse()),
         ("the free chain has the recorded length", |tree| tree.free_len += 1),

@@ -13,7 +13,7 @@ use core::ops::ControlFlow;
 use crate::check::CheckError;
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
-use crate::radix::{Covers, RadixTree, Subtree};
+use crate::radix::{CoveringRoutes, RadixTree, Subtree};
 
 #[doc(hidden)]
 pub use crate::radix::{Before, Tally};
@@ -141,7 +141,7 @@ impl<K: Key> Rib<K> {
 
     /// Returns the routes that contain `prefix`, itself included, shortest first.
     #[must_use]
-    pub fn covers(&self, prefix: Prefix<K>) -> Covers<'_, K> {
+    pub fn covers(&self, prefix: Prefix<K>) -> CoveringRoutes<'_, K> {
         self.tree.covers(prefix)
     }
 

@@ -10,7 +10,7 @@ use crate::memory::{self, Budget, Cell, Limits, Memory, OutOfMemory, Shared, Wor
 use crate::net::Key;
 use crate::simd::LINE_WORDS;
 
-use super::block::{self, Block, Refusal, Root};
+use super::block::{self, Block, BlockRefusal, BlockRoot};
 
 /// Lines that an arena has addresses for: 256 MiB, or 32 MiB where addresses are of 32 bits.
 pub(super) const LINES: u32 = if usize::BITS > 32 { 1 << 22 } else { 1 << 19 };
@@ -23,9 +23,9 @@ const NONE: Number = u32::MAX;
 
 /// A block, its count and its place in the hash table.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct BlockEntry {
     unit: Unit,
-    root: Root,
+    root: BlockRoot,
     /// VRFs that have it; 0 if the entry is free.
     count: u32,
     hash: u64,
@@ -35,10 +35,10 @@ struct Entry {
 
 /// The blocks of a family, and a hash table that finds equal blocks.
 #[derive(Debug)]
-pub(super) struct Arena<K> {
+pub(super) struct BlockArena<K> {
     words: Shared<u32>,
     units: Units,
-    entries: Vec<Entry>,
+    entries: Vec<BlockEntry>,
     free: Number,
     /// The first entry of each hash bucket. The number of buckets is 0 or a power of two.
     heads: Vec<Number>,
@@ -50,7 +50,7 @@ pub(super) struct Arena<K> {
     keys: PhantomData<fn(K)>,
 }
 
-impl<K: Key> Arena<K> {
+impl<K: Key> BlockArena<K> {
     /// Returns an arena with the first line, which has no next hop.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<K: Key> Arena<K> {
     }
 
     /// Returns the root of a block.
-    pub(super) fn root(&self, number: Number) -> Root {
+    pub(super) fn root(&self, number: Number) -> BlockRoot {
         self.entries[number as usize].root
     }
 
@@ -89,7 +89,7 @@ impl<K: Key> Arena<K> {
     ///
     /// # Errors
     /// When memory runs out, or lines do; the arena is as it was.
-    pub(super) fn take(&mut self, block: &Block, budget: &mut Budget) -> Result<Number, Refusal> {
+    pub(super) fn take(&mut self, block: &Block, budget: &mut Budget) -> Result<Number, BlockRefusal> {
         let hash = self.hasher.hash_one(&block.words);
         if let Some(number) = self.find(block, hash) {
             self.entries[number as usize].count += 1;
@@ -101,7 +101,7 @@ impl<K: Key> Arena<K> {
         self.units.expect(1, budget)?;
         let Some(place) = self.allot(lines, budget) else {
             self.units.expect_less(1);
-            return Err(Refusal::TooLarge);
+            return Err(BlockRefusal::TooLarge);
         };
         if let Err(error) = self.charge(budget) {
             self.units.give_expected(Unit { place, size: lines });
@@ -110,9 +110,9 @@ impl<K: Key> Arena<K> {
         for (to, word) in self.words[place as usize * LINE_WORDS..].iter().zip(&block.words) {
             word.write(to);
         }
-        let root = Root::tree(place + block.before, block.levels);
+        let root = BlockRoot::tree(place + block.before, block.levels);
         let next = self.heads[self.slot(hash)];
-        let entry = Entry { unit: Unit { place, size: lines }, root, count: 1, hash, next };
+        let entry = BlockEntry { unit: Unit { place, size: lines }, root, count: 1, hash, next };
         Ok(self.add(entry))
     }
 
@@ -144,7 +144,7 @@ impl<K: Key> Arena<K> {
         if entry.count > 0 {
             return None;
         }
-        let Entry { unit, hash, next, .. } = *entry;
+        let BlockEntry { unit, hash, next, .. } = *entry;
         let slot = self.slot(hash);
         if self.heads[slot] == number {
             self.heads[slot] = next;
@@ -191,7 +191,7 @@ impl<K: Key> Arena<K> {
     }
 
     /// Returns whether an entry is of this block.
-    fn holds(&self, entry: &Entry, block: &Block) -> bool {
+    fn holds(&self, entry: &BlockEntry, block: &Block) -> bool {
         let words = &self.words[entry.unit.place as usize * LINE_WORDS..];
         entry.unit.size as usize == block.lines()
             && entry.root.levels() == block.levels
@@ -221,7 +221,7 @@ impl<K: Key> Arena<K> {
     }
 
     /// Adds an entry, for which there is room.
-    fn add(&mut self, entry: Entry) -> Number {
+    fn add(&mut self, entry: BlockEntry) -> Number {
         let number = if self.free == NONE {
             self.entries.push(entry);
             self.entries.len() as Number - 1

@@ -7,7 +7,7 @@ use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
 use super::Vrf;
-use super::block::{self, Root, View};
+use super::block::{self, BlockRoot, BlocksView};
 use super::roots::FamilyRoots;
 
 /// The most rows that are looked up together. More rows find more that are of the same structure, whose batches are faster
@@ -19,16 +19,16 @@ const PLACES: usize = 64;
 
 /// Returns the root of a VRF for one family.
 #[inline(always)]
-pub(super) fn root_of(directory: &[AtomicU64], vrf: Vrf, half: impl Fn(u64) -> Root) -> Root {
+pub(super) fn root_of(directory: &[AtomicU64], vrf: Vrf, half: impl Fn(u64) -> BlockRoot) -> BlockRoot {
     // Acquire, because the block or engine was written before the word that leads to it.
-    directory.get(vrf.index()).map_or(Root::ABSENT, |word| half(word.load(Ordering::Acquire)))
+    directory.get(vrf.index()).map_or(BlockRoot::ABSENT, |word| half(word.load(Ordering::Acquire)))
 }
 
 /// Looks up one key.
 #[inline]
-pub(super) fn one<K: Key>(isa: Present, roots: &FamilyRoots<K>, root: Root, key: K) -> Option<NextHop> {
+pub(super) fn one<K: Key>(isa: Present, roots: &FamilyRoots<K>, root: BlockRoot, key: K) -> Option<NextHop> {
     match root.as_large() {
-        None => NextHop::new(block::one(isa, &View::new(&roots.words), root, key)),
+        None => NextHop::new(block::one(isa, &BlocksView::new(&roots.words), root, key)),
         Some(number) => roots.large.get(number as usize)?.as_ref()?.lookup_key(key),
     }
 }
@@ -37,14 +37,14 @@ pub(super) fn one<K: Key>(isa: Present, roots: &FamilyRoots<K>, root: Root, key:
 pub(super) fn same<K: Key>(
     isa: Present,
     roots: &FamilyRoots<K>,
-    root: Root,
+    root: BlockRoot,
     keys: &[K],
     results: &mut [Option<NextHop>],
 ) {
     if let Some(number) = root.as_large() {
         return structure(isa, roots, number, keys, results);
     }
-    let view = View::new(&roots.words);
+    let view = BlocksView::new(&roots.words);
     let all = [root.0; 256];
     for (keys, results) in keys.chunks(all.len()).zip(results.chunks_mut(all.len())) {
         block::column(isa, &view, &all[..keys.len()], keys, NextHop::words(results));
@@ -70,7 +70,7 @@ pub(super) fn mixed<K: Key, V: Copy + Into<Vrf>>(
     isa: Present,
     directory: &Shared<u64>,
     roots: &FamilyRoots<K>,
-    half: impl Fn(u64) -> Root + Copy,
+    half: impl Fn(u64) -> BlockRoot + Copy,
     vrfs: &[V],
     keys: &[K],
     results: &mut [Option<NextHop>],
@@ -93,7 +93,7 @@ fn rows<K: Key, V: Copy + Into<Vrf>, const COUNT: usize>(
     isa: Present,
     directory: &[AtomicU64],
     roots: &FamilyRoots<K>,
-    half: impl Fn(u64) -> Root,
+    half: impl Fn(u64) -> BlockRoot,
     vrfs: &[V],
     keys: &[K],
     results: &mut [Option<NextHop>],
@@ -107,10 +107,10 @@ fn rows<K: Key, V: Copy + Into<Vrf>, const COUNT: usize>(
         of_structures += usize::from(root.as_large().is_some());
     }
     if of_structures == 0 {
-        return block::column(isa, &View::new(&roots.words), halves, keys, NextHop::words(results));
+        return block::column(isa, &BlocksView::new(&roots.words), halves, keys, NextHop::words(results));
     }
     if of_structures == keys.len() && halves.iter().all(|&half| half == halves[0]) {
-        return structure(isa, roots, Root(halves[0]).place(), keys, results);
+        return structure(isa, roots, BlockRoot(halves[0]).place(), keys, results);
     }
     with_structures::<K, COUNT>(isa, roots, halves, keys, results);
 }
@@ -126,14 +126,14 @@ fn with_structures<K: Key, const COUNT: usize>(
 ) {
     let mut of_structures = Rows::<COUNT> { rows: [0; COUNT], numbers: [0; COUNT], count: 0 };
     for (row, half) in halves.iter_mut().enumerate() {
-        let root = Root(*half);
+        let root = BlockRoot(*half);
         let is_large = root.as_large().is_some();
         // Rows of structures find nothing in the blocks, in the time that a branch for them would take.
-        *half = if is_large { Root::ABSENT.0 } else { root.0 };
+        *half = if is_large { BlockRoot::ABSENT.0 } else { root.0 };
         of_structures.note(row, root.place(), is_large);
     }
     if of_structures.count < keys.len() {
-        block::column(isa, &View::new(&roots.words), halves, keys, NextHop::words(results));
+        block::column(isa, &BlocksView::new(&roots.words), halves, keys, NextHop::words(results));
     }
     of_structures.look_up(isa, roots, keys, results);
 }

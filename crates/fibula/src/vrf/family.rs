@@ -10,14 +10,14 @@ use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key};
 use crate::rib::{Before, Rib};
 
-use super::arena::{Arena, Number};
-use super::block::{self, Refusal, Root};
+use super::arena::{BlockArena, Number};
+use super::block::{self, BlockRefusal, BlockRoot};
 use super::options::{Options, VrfError};
 use super::roots::{FamilyRoots, Structures};
 
 /// How changes are made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct EditMode {
     /// Whether new pins see all of the changes or none.
     pub(super) atomic: bool,
     /// Whether engines that have grown by changes are rebuilt.
@@ -86,16 +86,16 @@ pub(super) struct Making<'a> {
 
 /// A retired item of a family.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Gone {
+pub(super) enum FamilyGarbage {
     /// The lines of a block.
     Lines(Unit),
     /// A unit of an engine: the VRF, the engine, and the generation of the engine.
-    Unit { vrf: u32, serial: u64, generation: u32, unit: in_place::Retired },
+    Unit { vrf: u32, serial: u64, generation: u32, unit: in_place::RetiredUnit },
 }
 
 /// The blocks and structures of a family.
-pub(super) struct Family<K: Key> {
-    pub(super) arena: Arena<K>,
+pub(super) struct VrfFamily<K: Key> {
+    pub(super) arena: BlockArena<K>,
     /// The engines that readers look up in, by their number.
     large: Structures<K>,
     /// The previous state of each route that the present change touches.
@@ -103,17 +103,17 @@ pub(super) struct Family<K: Key> {
     engine: fn(&Options) -> Engine<K>,
 }
 
-impl<K: Key> Family<K> {
+impl<K: Key> VrfFamily<K> {
     pub(super) fn new(limits: Limits, engine: fn(&Options) -> Engine<K>) -> Result<Self, OutOfMemory> {
-        Ok(Self { arena: Arena::new(limits)?, large: Vec::new(), log: Vec::new(), engine })
+        Ok(Self { arena: BlockArena::new(limits)?, large: Vec::new(), log: Vec::new(), engine })
     }
 
     /// Returns the half of a VRF's word.
-    pub(super) fn root(&self, side: &Side<K>) -> Root {
+    pub(super) fn root(&self, side: &Side<K>) -> BlockRoot {
         match side {
-            Side::Small { block: None, .. } => Root::EMPTY,
+            Side::Small { block: None, .. } => BlockRoot::EMPTY,
             Side::Small { block: Some(number), .. } => self.arena.root(*number),
-            Side::Large { number, .. } => Root::large(*number),
+            Side::Large { number, .. } => BlockRoot::large(*number),
         }
     }
 
@@ -151,8 +151,8 @@ impl<K: Key> Family<K> {
         let block = block::build(rib, &mut scratch).and_then(|block| self.arena.take(&block, making.budget));
         match block {
             Ok(number) => Ok(Some(number)),
-            Err(Refusal::TooLarge) => Ok(None),
-            Err(Refusal::Memory(error)) => Err(TableError::Memory(error)),
+            Err(BlockRefusal::TooLarge) => Ok(None),
+            Err(BlockRefusal::Memory(error)) => Err(TableError::Memory(error)),
         }
     }
 
@@ -194,11 +194,15 @@ impl<K: Key> Family<K> {
 
     /// Gives up a table that readers may still be in, and returns its routes and the bytes of its structure, which the old
     /// roots keep. Its block is passed to `retire`.
-    pub(super) fn discard(&mut self, side: Side<K>, mut retire: impl FnMut(Gone, usize)) -> (Rib<K>, usize) {
+    pub(super) fn discard(
+        &mut self,
+        side: Side<K>,
+        mut retire: impl FnMut(FamilyGarbage, usize),
+    ) -> (Rib<K>, usize) {
         match side {
             Side::Small { rib, block } => {
                 if let Some(unit) = block.and_then(|number| self.arena.give(number)) {
-                    retire(Gone::Lines(unit), Arena::<K>::bytes(unit));
+                    retire(FamilyGarbage::Lines(unit), BlockArena::<K>::bytes(unit));
                 }
                 (rib, 0)
             }
@@ -214,11 +218,11 @@ impl<K: Key> Family<K> {
         &mut self,
         side: &mut Side<K>,
         changes: &[Change<K>],
-        way: Way,
+        way: EditMode,
         outcome: &mut Outcome,
         making: &mut Making<'_>,
     ) -> Result<Step<K>, VrfError> {
-        let Way { compact, atomic } = way;
+        let EditMode { compact, atomic } = way;
         match side {
             Side::Large { family, .. } => {
                 Ok(Step::Ready(family.prepare(changes, When::Now, compact, atomic, outcome)?))
@@ -308,15 +312,15 @@ impl<K: Key> Family<K> {
         ready: Ready<K>,
         shadow: bool,
         vrf: u32,
-        units: &mut Vec<in_place::Retired>,
-        mut retire: impl FnMut(Gone, usize),
+        units: &mut Vec<in_place::RetiredUnit>,
+        mut retire: impl FnMut(FamilyGarbage, usize),
     ) -> usize {
         let Side::Large { family, number, serial } = side else { return 0 };
         let is_new = ready.replaces() || shadow && ready.is_in_place();
         let replaced = family.publish(ready, shadow, units);
         for unit in units.drain(..) {
             let generation = family.generation;
-            retire(Gone::Unit { vrf, serial: *serial, generation, unit }, family.bytes(unit));
+            retire(FamilyGarbage::Unit { vrf, serial: *serial, generation, unit }, family.bytes(unit));
         }
         if is_new {
             self.large[*number as usize] = Some(family.reading());
@@ -351,7 +355,7 @@ impl<K: Key> Family<K> {
         &self,
         side: &Side<K>,
         counts: &mut [u32],
-        retired: &[in_place::Retired],
+        retired: &[in_place::RetiredUnit],
     ) -> Result<(), CheckError> {
         match side {
             Side::Small { rib, block } => {

@@ -1,12 +1,12 @@
 //! Lookups in VRFs that change.
 
 use crate::live::{Pinned, TableKey};
-use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
+use crate::net::{Batch, BatchLookup, IntoIpAddr, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::block::{half_v4, half_v6};
 use super::column::{self, root_of};
-use super::roots::Roots;
+use super::roots::VrfRoots;
 use super::{Vrf, VrfError, Vrfs};
 
 /// Lookups in [`Vrfs`]. A VRF that does not exist has no routes, so lookups in it find nothing: `try_lookup` tells the two apart.
@@ -57,7 +57,7 @@ impl Pinned<'_, Vrfs> {
         &self,
         vrfs: &[V],
         keys: impl Into<Keys<'k, K>>,
-    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>>> {
         let lookup = move |isa, at, keys: Keys<'_, K>, results: &mut [Option<NextHop>]| {
             self.roots.lookup_keys(isa, &vrfs[at..at + keys.len()], keys, results);
         };
@@ -69,10 +69,10 @@ impl Pinned<'_, Vrfs> {
         &self,
         vrf: impl Into<Vrf>,
         keys: impl Into<Keys<'k, K>>,
-    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>>> {
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>>> {
         let vrf = vrf.into();
         let lookup = move |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<NextHop>]| {
-            let Roots { directory, v4, v6 } = &*self.roots;
+            let VrfRoots { directory, v4, v6 } = &*self.roots;
             keys.for_each_block(|first, block| {
                 let results = &mut results[first..first + block.len()];
                 if let Some(keys) = K::as_ipv4(block) {
@@ -86,7 +86,7 @@ impl Pinned<'_, Vrfs> {
     }
 }
 
-impl Roots {
+impl VrfRoots {
     #[inline]
     pub(crate) fn lookup(&self, vrf: Vrf, address: impl IntoIpAddr) -> Option<NextHop> {
         let (isa, Self { directory, v4, v6 }) = (simd::chosen(), self);

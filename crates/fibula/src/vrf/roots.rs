@@ -10,7 +10,7 @@ use crate::net::Key;
 ///
 /// A word that leads to a structure is only ever stored in a directory that is published with the structure: a reader whose
 /// roots are older has an older directory.
-pub struct Roots {
+pub struct VrfRoots {
     pub(super) directory: Shared<u64>,
     pub(super) v4: FamilyRoots<u32>,
     pub(super) v6: FamilyRoots<u128>,

@@ -5,17 +5,17 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::check::CheckError;
 use crate::live::epoch::Domain;
-use crate::live::root::Root;
+use crate::live::root::CurrentRoot;
 use crate::live::{Hold, Outcome, Reader, TableError, TableKey, Uses, readable};
 use crate::memory::Memory;
 use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{DualRib, lookup_prefix};
 
 use super::Vrf;
-use super::family::{Side, Way};
+use super::family::{EditMode, Side};
 use super::options::{Options, Statistics, VrfError};
-use super::roots::Roots;
-use super::writer::{Writer, next_hops};
+use super::roots::VrfRoots;
+use super::writer::{VrfsWriter, next_hops};
 
 /// Many routing tables in one handle, which change while other threads look addresses up in them.
 ///
@@ -59,16 +59,16 @@ pub struct Vrfs {
 }
 
 /// The state that handles and readers share.
-type Shared = crate::live::Shared<Roots, Writer>;
+type Shared = crate::live::Shared<VrfRoots, VrfsWriter>;
 
 #[allow(private_interfaces)]
 impl readable::Readable for Vrfs {
-    type Roots = Roots;
+    type Roots = VrfRoots;
     type Handle = Self;
     type Own = ();
 
     #[inline]
-    fn root(vrfs: &Self) -> &Root<Roots> {
+    fn root(vrfs: &Self) -> &CurrentRoot<VrfRoots> {
         &vrfs.shared.root
     }
 
@@ -95,7 +95,7 @@ impl Vrfs {
     /// # Errors
     /// When memory runs out.
     pub fn with_options(options: Options) -> Result<Self, VrfError> {
-        let mut writer = Writer::new(options)?;
+        let mut writer = VrfsWriter::new(options)?;
         Ok(Self { shared: Arc::new(Shared::new(writer.roots()?, writer, options.limits)) })
     }
 
@@ -197,7 +197,7 @@ impl Vrfs {
         compact: bool,
     ) -> Result<Outcome, VrfError> {
         let Shared { root, domain, .. } = &*self.shared;
-        self.lock()?.change(domain, root, vrf, changes, Way { atomic, compact })
+        self.lock()?.change(domain, root, vrf, changes, EditMode { atomic, compact })
     }
 
     /// Does deferred work: frees memory that no reader can see any more, fills gaps in engines, rebuilds engines that have
@@ -215,7 +215,7 @@ impl Vrfs {
             if sides.v4.is_large() || sides.v6.is_large() {
                 writer.shrink(domain, root, vrf);
                 let none = Dual { v4: &[][..], v6: &[][..] };
-                let _ = writer.change(domain, root, vrf, none, Way { atomic: false, compact: true })?;
+                let _ = writer.change(domain, root, vrf, none, EditMode { atomic: false, compact: true })?;
                 writer.tidy(domain, root, vrf, 1 << 12);
             }
         }
@@ -364,11 +364,11 @@ impl Vrfs {
     }
 
     /// Waits for changes in progress, and holds others up.
-    pub(crate) fn hold(&self) -> Result<Held<'_>, TableError> {
-        Ok(Held(self.shared.lock()?))
+    pub(crate) fn hold(&self) -> Result<VrfsGuard<'_>, TableError> {
+        Ok(VrfsGuard(self.shared.lock()?))
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Writer>, VrfError> {
+    fn lock(&self) -> Result<MutexGuard<'_, VrfsWriter>, VrfError> {
         Ok(self.shared.lock()?)
     }
 }
@@ -406,9 +406,9 @@ impl fmt::Debug for Vrfs {
 }
 
 /// The lock of VRFs, with which one thread at a time retires and collects in their domain.
-pub(crate) struct Held<'a>(MutexGuard<'a, Writer>);
+pub(crate) struct VrfsGuard<'a>(MutexGuard<'a, VrfsWriter>);
 
-impl Hold for Held<'_> {
+impl Hold for VrfsGuard<'_> {
     fn uses(&mut self) -> &mut Option<Uses> {
         &mut self.0.books.uses
     }

@@ -12,7 +12,7 @@ use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
 use super::NAME;
 use super::fill::{Filling, Sink};
 use super::layout::{Dir17Bitmap, Entry, PADDING, STEP_MAX, Windows};
-use super::unit::{Unit, Writer};
+use super::unit::{UnitContent, UnitWriter};
 
 impl<K: Ipv4Key> Dir17Bitmap<K> {
     /// Builds the tables of the routes.
@@ -158,8 +158,8 @@ impl Sink for Tables {
     fn unit(
         &mut self,
         _at: usize,
-        unit: &Unit,
-        writer: &mut Writer,
+        unit: &UnitContent,
+        writer: &mut UnitWriter,
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory> {
         let form = writer.finish(unit, budget)?;

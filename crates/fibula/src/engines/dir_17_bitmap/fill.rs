@@ -3,7 +3,7 @@
 use crate::memory::{Budget, OutOfMemory};
 
 use super::layout::{RESTS_MAX, Windows};
-use super::unit::{Unit, WIDEST, Writer};
+use super::unit::{UnitContent, UnitWriter, WIDEST};
 
 /// A receiver of units.
 pub(super) trait Sink {
@@ -11,8 +11,8 @@ pub(super) trait Sink {
     fn unit(
         &mut self,
         at: usize,
-        unit: &Unit,
-        writer: &mut Writer,
+        unit: &UnitContent,
+        writer: &mut UnitWriter,
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory>;
 
@@ -27,16 +27,16 @@ pub(super) struct Filling {
     /// The first address that has no next hop yet.
     pub(super) done: u64,
     /// The unit of that address, if some of its slots are filled.
-    pub(super) unit: Unit,
+    pub(super) unit: UnitContent,
     pub(super) is_open: bool,
-    pub(super) writer: Writer,
+    pub(super) writer: UnitWriter,
     /// The next hops in the open slot, if its addresses are in several ranges.
     rests: [u32; RESTS_MAX],
 }
 
 impl Filling {
     pub(super) fn new(windows: Windows, step: u32) -> Self {
-        let (unit, writer) = (Unit::new(), Writer::new(windows, step));
+        let (unit, writer) = (UnitContent::new(), UnitWriter::new(windows, step));
         Self { windows, done: 0, unit, is_open: false, writer, rests: [0; RESTS_MAX] }
     }
 

@@ -4,14 +4,14 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 use std::collections::HashMap;
 
-use crate::fib::in_place::{Publication, Retired, Stored};
+use crate::fib::in_place::{Publication, RetiredUnit, StoredWords};
 use crate::fib::parts::units::{self, Units};
 use crate::memory::{Budget, Cell, OutOfMemory, Shared};
 
 use super::build::{uniform_len, uniform_words};
 use super::fill::Sink;
 use super::layout::{Entry, Windows};
-use super::unit::{Unit, Writer};
+use super::unit::{UnitContent, UnitWriter};
 
 /// Numbers of the arrays.
 pub(super) const DIRECT: u8 = 0;
@@ -210,7 +210,7 @@ impl Prepared {
         for store in &self.stores {
             let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
             let words = self.words(units::Unit { size, ..store.unit });
-            publication.stored(Stored::part(UNITS, &self.units[..], words));
+            publication.stored(StoredWords::part(UNITS, &self.units[..], words));
         }
     }
 
@@ -219,7 +219,7 @@ impl Prepared {
         for &Edit { at, word } in &self.edits {
             self.units[at].store(word, Ordering::Release);
             if publication.listens() {
-                publication.stored(Stored::part(UNITS, &self.units[..], at..at + 1));
+                publication.stored(StoredWords::part(UNITS, &self.units[..], at..at + 1));
             }
         }
     }
@@ -253,7 +253,7 @@ impl Prepared {
             } else {
                 self.extent(store.old)
             };
-            publication.retire(Retired { array: UNITS, unit });
+            publication.retire(RetiredUnit { array: UNITS, unit });
         }
         self.stores.clear();
         self.edits.clear();
@@ -265,8 +265,8 @@ impl Sink for Prepared {
     fn unit(
         &mut self,
         at: usize,
-        unit: &Unit,
-        writer: &mut Writer,
+        unit: &UnitContent,
+        writer: &mut UnitWriter,
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory> {
         if self.is_full {

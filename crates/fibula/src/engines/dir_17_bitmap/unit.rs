@@ -12,7 +12,7 @@ use super::scalar::View;
 pub(super) const WIDEST: u32 = u32::MAX;
 
 /// The next hop or the record of each slot.
-pub(super) struct Unit {
+pub(super) struct UnitContent {
     pub(super) words: [u32; SLOTS_MAX],
     /// The records of the slots whose word is [`WIDEST`].
     records: [Deeper; SLOTS_MAX],
@@ -26,7 +26,7 @@ pub(super) enum Deeper {
     List(usize, List),
 }
 
-impl Unit {
+impl UnitContent {
     pub(super) fn new() -> Self {
         Self { words: [0; SLOTS_MAX], records: [Deeper::Record(Record(0)); SLOTS_MAX] }
     }
@@ -47,7 +47,7 @@ impl Unit {
 
 /// How lookups read a unit that was written.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct UnitLayout {
     /// Words before the first bitmap, in whole places.
     before: usize,
     offset: u32,
@@ -55,7 +55,7 @@ pub(super) struct Form {
     uniform: [bool; 2],
 }
 
-impl Form {
+impl UnitLayout {
     /// Returns the entry of the unit, if its words begin at this place.
     pub(super) fn entry(self, place: u32, step: u32) -> Entry {
         Entry::new(place + (self.before >> step) as u32, self.offset, self.width, self.uniform)
@@ -85,14 +85,14 @@ impl View<'_> {
 
 /// Writes the words of units, one unit at a time.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct UnitWriter {
     windows: Windows,
     /// Places count 2^`step` words.
     step: u32,
     words: Vec<u64>,
 }
 
-impl Writer {
+impl UnitWriter {
     pub(super) fn new(windows: Windows, step: u32) -> Self {
         Self { windows, step, words: Vec::new() }
     }
@@ -128,7 +128,7 @@ impl Writer {
         &mut self,
         view: &View<'_>,
         entry: Entry,
-        unit: &mut Unit,
+        unit: &mut UnitContent,
         keeps: impl Fn(usize) -> bool,
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory> {
@@ -190,7 +190,11 @@ impl Writer {
     }
 
     /// Writes a unit after its lists.
-    pub(super) fn finish(&mut self, unit: &Unit, budget: &mut Budget) -> Result<Form, OutOfMemory> {
+    pub(super) fn finish(
+        &mut self,
+        unit: &UnitContent,
+        budget: &mut Budget,
+    ) -> Result<UnitLayout, OutOfMemory> {
         let half = self.windows.half();
         let (all, each) = (&unit.words[..2 * half], 1 << self.step);
         let bitmap = |words: &[u32]| {
@@ -248,6 +252,6 @@ impl Writer {
         }
         let end = self.words.len().next_multiple_of(each);
         self.words.resize(end, 0);
-        Ok(Form { before, offset, width, uniform })
+        Ok(UnitLayout { before, offset, width, uniform })
     }
 }

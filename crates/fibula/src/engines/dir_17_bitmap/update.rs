@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Refused, Retired, Stored};
+use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit, StoredWords};
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::shadow::Shadow;
 use crate::fib::{BuildError, Fib};
@@ -215,12 +215,12 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         shadow: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PrepareError> {
         debug_assert!(self.tables.stores.is_empty(), "what was prepared is published or abandoned first");
         self.tables.allotted.absorb(&mut self.budget)?;
         self.fill(prefixes, after, shadow)?;
         if self.tables.is_full {
-            return Err(Refused::Rebuild("more words than places can address"));
+            return Err(PrepareError::Rebuild("more words than places can address"));
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
             tables.direct[at].store(store.new.0, Ordering::Release);
             self.shadow.note(at..at + 1);
             if listens {
-                publication.stored(Stored::part(DIRECT, &tables.direct[..], at..at + 1));
+                publication.stored(StoredWords::part(DIRECT, &tables.direct[..], at..at + 1));
             }
         }
         tables.replace(publication);
@@ -285,7 +285,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         }
         if publication.listens() {
             self.tables.emit_units(publication);
-            publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
+            publication.stored(StoredWords::whole(DIRECT, &direct[..], direct.len()));
         }
         self.tables.store_edits(publication);
         let end = AtomicUsize::new((self.tables.allotted.end() as usize) << self.tables.step);
@@ -305,15 +305,15 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         let Prepared { direct, units, allotted, step, .. } = &self.tables;
         let [direct_bits, slot_bits, rest_bits] = Dir17Bitmap::<K>::WINDOWS.numbers();
         publication.structure(&[("step", *step), direct_bits, slot_bits, rest_bits]);
-        publication.stored(Stored::whole(UNITS, &units[..], (allotted.end() as usize) << step));
-        publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
+        publication.stored(StoredWords::whole(UNITS, &units[..], (allotted.end() as usize) << step));
+        publication.stored(StoredWords::whole(DIRECT, &direct[..], direct.len()));
     }
 
-    fn free(&mut self, retired: Retired) {
+    fn free(&mut self, retired: RetiredUnit) {
         self.tables.allotted.give_expected(retired.unit);
     }
 
-    fn bytes(&self, retired: Retired) -> usize {
+    fn bytes(&self, retired: RetiredUnit) -> usize {
         (retired.unit.size as usize) << self.tables.step << 3
     }
 
@@ -324,7 +324,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.memory() + lists + Memory { allocated_bytes: uniform, ..Memory::default() }
     }
 
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         self.table.walk()?;
         let mut used = self.table.used()?;
         let mut uses = HashMap::new();

@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use crate::fib::BuildError;
 use crate::fib::parts::overflow::{
-    self, Area, DEEP, Level, PADDING, Record, SLOTS_MAX, Windows, append_records, append_values, width_mask,
+    self, Area, DEEP, Level, PADDING, SLOTS_MAX, SlotRecord, SlotWindows, append_records, append_values,
+    width_mask,
 };
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Ipv4Key, Key, Prefix, Routes};
@@ -53,7 +54,7 @@ fn width<K: Key>(routes: &dyn Routes<K>) -> u32 {
 
 /// The tables under construction.
 struct Tables {
-    windows: Windows,
+    windows: SlotWindows,
     width: u32,
     /// The byte at which a line begins, or [`SHARED`] and an index into `shared`.
     direct: Buffer<u32>,
@@ -68,7 +69,7 @@ struct Tables {
 const SHARED: u32 = 1 << 31;
 
 impl Tables {
-    fn new(windows: Windows, width: u32, budget: &mut Budget) -> Result<Self, OutOfMemory> {
+    fn new(windows: SlotWindows, width: u32, budget: &mut Budget) -> Result<Self, OutOfMemory> {
         let direct = budget.buffer(1 << windows.direct_bits)?;
         let (lines, maps, shared) = (Buffer::new(), Buffer::new(), Buffer::new());
         Ok(Self { windows, width, direct, lines, maps, shared })
@@ -144,7 +145,7 @@ impl Tables {
         if holds(self.width, word) {
             return self.line(core::iter::repeat_n(word.into(), slots), None, budget);
         }
-        let record = Record::narrow(&[word]).expect("a next hop that whole entries can go to");
+        let record = SlotRecord::narrow(&[word]).expect("a next hop that whole entries can go to");
         let map = append_records(below, &[DEEP; SLOTS_MAX][..slots], &[record; SLOTS_MAX][..slots], budget)?;
         self.line(core::iter::repeat_n(DEEP, slots), Some(map), budget)
     }
@@ -156,7 +157,7 @@ impl Level for Tables {
     }
 
     fn holds_whole(&self, word: u32) -> bool {
-        holds(self.width, word) || word < Record::NEXT_HOPS
+        holds(self.width, word) || word < SlotRecord::NEXT_HOPS
     }
 
     fn uniform(&mut self, entries: usize, word: u32, budget: &mut Budget) -> Result<(), OutOfMemory> {

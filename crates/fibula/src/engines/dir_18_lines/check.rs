@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use crate::fib::CheckError;
-use crate::fib::parts::overflow::{PADDING, Walk, Windows, values_at, width_mask};
+use crate::fib::parts::overflow::{AreaWalk, PADDING, SlotWindows, values_at, width_mask};
 use crate::memory::Cell;
 use crate::net::Key;
 use crate::simd::{Cell32, LINE_WORDS};
@@ -46,11 +46,11 @@ impl<K: Key> Dir18Lines<K> {
 
         // A line must be shared if it has a single next hop, and only then.
         let arrays = self.arrays();
-        let below = Walk::new(self.windows(), &self.below);
+        let below = AreaWalk::new(self.windows(), &self.below);
         let mut last = None;
         let mut done = 0;
         for number in 0..lines {
-            let Line { alone, first, below } = arrays.line(self.windows(), number, &below)?;
+            let CheckedLine { alone, first, below } = arrays.line(self.windows(), number, &below)?;
             if let Some(words) = below {
                 holds(words.start == done, "what is below lines is in their order", words.start)?;
                 done = words.end;
@@ -92,10 +92,10 @@ impl<K: Key> Live<K> {
             *at.ok_or(CheckError::new("an entry names a line", entry))? += 1;
         }
         let arrays = self.arrays();
-        let walk = Walk::new(self.windows(), &self.below[..below]);
+        let walk = AreaWalk::new(self.windows(), &self.below[..below]);
         let mut reached = Vec::new();
         for (number, &entries) in counts.iter().enumerate().filter(|&(_, &entries)| entries > 0) {
-            let Line { alone, below, .. } = arrays.line(self.windows(), number, &walk)?;
+            let CheckedLine { alone, below, .. } = arrays.line(self.windows(), number, &walk)?;
             reached.push(Reached { number: number as u32, entries, alone, below });
         }
         Ok(reached)
@@ -103,11 +103,11 @@ impl<K: Key> Live<K> {
 }
 
 /// A line that was checked.
-pub(super) struct Line {
+pub(super) struct CheckedLine {
     /// Whether all of its slots have the same content.
     pub(super) alone: bool,
     /// The content of the first slot.
-    pub(super) first: Slot,
+    pub(super) first: CheckedSlot,
     /// Its words of the overflow.
     pub(super) below: Option<Range<usize>>,
 }
@@ -116,10 +116,10 @@ impl<C: Cell32> Arrays<'_, C> {
     /// Checks a line.
     pub(super) fn line(
         &self,
-        windows: Windows,
+        windows: SlotWindows,
         number: usize,
-        walk: &Walk<'_, C>,
-    ) -> Result<Line, CheckError> {
+        walk: &AreaWalk<'_, C>,
+    ) -> Result<CheckedLine, CheckError> {
         let line_words = line_words(windows, self.width);
         let begin = number * line_words;
         let map = self.maps.get(number).map_or(0, Cell::read);
@@ -132,25 +132,29 @@ impl<C: Cell32> Arrays<'_, C> {
             && !words.iter().any(|&word| has_deeper(word, self.width))
         {
             CheckError::unless(map == 0, NO_MAP, number)?;
-            let first = Slot::Value(words[0] & width_mask(self.width));
-            return Ok(Line { alone: false, first, below: None });
+            let first = CheckedSlot::Value(words[0] & width_mask(self.width));
+            return Ok(CheckedLine { alone: false, first, below: None });
         }
         let values = values_at(words, 0, windows.slots(), self.width)?;
         let is_deeper = |value: &u32| *value == width_mask(self.width);
         if !values.iter().any(is_deeper) {
             CheckError::unless(map == 0, NO_MAP, number)?;
             let alone = values.iter().all(|&value| value == values[0]);
-            return Ok(Line { alone, first: Slot::Value(values[0]), below: None });
+            return Ok(CheckedLine { alone, first: CheckedSlot::Value(values[0]), below: None });
         }
         let deeper: Vec<bool> = values.iter().map(is_deeper).collect();
         let checked = walk.chunk(map as usize, &deeper)?;
         let mut records = checked.answers.into_iter();
         let slots = values.into_iter().zip(deeper);
-        let slots: Vec<Slot> = slots
-            .map(|(value, deeper)| if deeper { Slot::of(records.next()) } else { Slot::Value(value) })
+        let slots: Vec<CheckedSlot> = slots
+            .map(
+                |(value, deeper)| {
+                    if deeper { CheckedSlot::of(records.next()) } else { CheckedSlot::Value(value) }
+                },
+            )
             .collect();
         let alone = slots.iter().all(|slot| *slot == slots[0]);
-        Ok(Line { alone, first: slots[0], below: Some(checked.words) })
+        Ok(CheckedLine { alone, first: slots[0], below: Some(checked.words) })
     }
 }
 
@@ -168,7 +172,7 @@ fn has_deeper(word: u32, width: u32) -> bool {
 
 /// The content of a slot, ordered by next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Slot {
+pub(super) enum CheckedSlot {
     Value(u32),
     /// The overflow has one next hop for the whole slot.
     Below(u32),
@@ -176,7 +180,7 @@ pub(super) enum Slot {
     Several(usize),
 }
 
-impl Slot {
+impl CheckedSlot {
     fn of(record: Option<(usize, Option<u32>)>) -> Self {
         match record {
             Some((_, Some(next_hop))) => Self::Below(next_hop),

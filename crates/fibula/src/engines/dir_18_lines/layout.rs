@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::AtomicU32;
 
-use crate::fib::parts::overflow::{Windows, width_mask};
+use crate::fib::parts::overflow::{SlotWindows, width_mask};
 use crate::memory::{Buffer, Shared};
 use crate::net::Key;
 
@@ -44,12 +44,12 @@ pub(super) const WIDTHS: usize = 3;
 
 /// Returns the windows, which make a line 64 bytes. For IPv4: 18, 6 and 8 bits for 8-bit values, 19, 5 and 8 for 16-bit
 /// values, 20, 4 and 8 for 32-bit values.
-pub(super) const fn windows(key_bits: u8, width: u32) -> Windows {
-    Windows::new(key_bits, 6 - width)
+pub(super) const fn windows(key_bits: u8, width: u32) -> SlotWindows {
+    SlotWindows::new(key_bits, 6 - width)
 }
 
 /// Returns the words of a line.
-pub(super) const fn line_words(windows: Windows, width: u32) -> usize {
+pub(super) const fn line_words(windows: SlotWindows, width: u32) -> usize {
     (windows.slots() << width).div_ceil(4)
 }
 
@@ -59,10 +59,10 @@ pub(super) const fn holds(width: u32, word: u32) -> bool {
 }
 
 impl<K: Key> Dir18Lines<K> {
-    pub(super) const WINDOWS: [Windows; WIDTHS] =
+    pub(super) const WINDOWS: [SlotWindows; WIDTHS] =
         [windows(K::BITS, 0), windows(K::BITS, 1), windows(K::BITS, 2)];
 
-    pub(super) fn windows(&self) -> Windows {
+    pub(super) fn windows(&self) -> SlotWindows {
         Self::WINDOWS[self.width as usize]
     }
 
@@ -79,7 +79,7 @@ impl<K: Key> Dir18Lines<K> {
 }
 
 impl<K: Key> Live<K> {
-    pub(super) fn windows(&self) -> Windows {
+    pub(super) fn windows(&self) -> SlotWindows {
         Dir18Lines::<K>::WINDOWS[self.width as usize]
     }
 }

@@ -4,14 +4,14 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 use std::collections::BTreeMap;
 
-use crate::fib::parts::overflow::{PADDING, Walk, moved};
-use crate::fib::sections::{Owned, Parts, PartsError, Sections};
+use crate::fib::parts::overflow::{AreaWalk, PADDING, moved};
+use crate::fib::sections::{OwnedWords, Parts, PartsError, Sections};
 use crate::fib::{CheckError, Fib};
 use crate::memory::Cell;
 use crate::net::{Ipv4Key, Key};
 
 use super::NAME;
-use super::check::Line;
+use super::check::CheckedLine;
 use super::layout::{Dir18Lines, Live, WIDTHS, line_words};
 
 impl<K: Key> Dir18Lines<K> {
@@ -29,9 +29,9 @@ impl<K: Key> Live<K> {
     pub(super) fn parts(&self) -> Option<Sections<'_>> {
         let windows = self.windows();
         let (arrays, line_words) = (self.arrays(), line_words(windows, self.width));
-        let walk = Walk::new(windows, &self.below[..]);
+        let walk = AreaWalk::new(windows, &self.below[..]);
         // For each line by number, the checked line; later its number among the lines that are written.
-        let mut checked: Vec<Option<Line>> = Vec::new();
+        let mut checked: Vec<Option<CheckedLine>> = Vec::new();
         checked.resize_with(self.used[0].load(Ordering::Relaxed) as usize, || None);
         let mut own = Vec::new();
         let mut shared = BTreeMap::new();
@@ -79,7 +79,9 @@ impl<K: Key> Live<K> {
         let arrays = [("direct", direct), ("lines", lines), ("maps", maps), ("below", below)];
         let sections = Sections::new(NAME, &shape);
         Some(
-            arrays.into_iter().fold(sections, |all, (name, words)| all.with_copy(name, Owned::Narrow(words))),
+            arrays
+                .into_iter()
+                .fold(sections, |all, (name, words)| all.with_copy(name, OwnedWords::Narrow(words))),
         )
     }
 }

@@ -4,10 +4,10 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
-use crate::fib::in_place::{Publication, Stored};
+use crate::fib::in_place::{Publication, StoredWords};
 use crate::fib::parts::arena::Arena;
 use crate::fib::parts::overflow::{
-    Area, DEEP, Level, Record, SLOTS_MAX, Windows, append_records, moved, width_mask, words_below,
+    Area, DEEP, Level, SLOTS_MAX, SlotRecord, SlotWindows, append_records, moved, width_mask, words_below,
 };
 use crate::fib::parts::shadow::Shadow;
 use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared};
@@ -33,7 +33,7 @@ const DYING: u32 = u32::MAX - 1;
 
 /// The prepared stores of a change, and the state of the lines that only the writer needs.
 pub(super) struct Prepared {
-    pub(super) windows: Windows,
+    pub(super) windows: SlotWindows,
     pub(super) width: u32,
     pub(super) direct: Shared<u32>,
     pub(super) lines: Arena<u32>,
@@ -84,12 +84,12 @@ struct Edit {
 }
 
 /// The words of a line. Lines of narrow keys may have fewer.
-pub(super) type Words = [u32; LINE_WORDS];
+pub(super) type LineWords = [u32; LINE_WORDS];
 
 impl Prepared {
     /// Takes over tables that were built. Lines from `shared_from` on are shared.
     pub(super) fn new(
-        (windows, width): (Windows, u32),
+        (windows, width): (SlotWindows, u32),
         direct: Shared<u32>,
         lines: Arena<u32>,
         maps: Shared<u32>,
@@ -179,7 +179,7 @@ impl Prepared {
     }
 
     /// Returns the words of a line.
-    pub(super) fn words(&self, line: u32) -> Words {
+    pub(super) fn words(&self, line: u32) -> LineWords {
         let mut words = [0; LINE_WORDS];
         words.iter_mut().zip(self.lines.unit_words(line, 1)).for_each(|(to, word)| *to = word.read());
         words
@@ -196,7 +196,7 @@ impl Prepared {
         if value != width_mask(self.width) {
             return value;
         }
-        self.below.words[self.map(line) as usize - 2].read() >> Record::NEXT_HOP_AT
+        self.below.words[self.map(line) as usize - 2].read() >> SlotRecord::NEXT_HOP_AT
     }
 
     /// Takes a line, and notes the place of its map.
@@ -251,7 +251,12 @@ impl Prepared {
     }
 
     /// Prepares the values of all slots of an entry. No slot may be deeper, or with `as_deep` the same slots as before must be.
-    pub(super) fn set_values(&mut self, at: usize, words: &Words, as_deep: bool) -> Result<(), OutOfMemory> {
+    pub(super) fn set_values(
+        &mut self,
+        at: usize,
+        words: &LineWords,
+        as_deep: bool,
+    ) -> Result<(), OutOfMemory> {
         let count = line_words(self.windows, self.width);
         let (line, words) = (self.line_of(at), &words[..count]);
         let first = words[0] & width_mask(self.width);
@@ -325,7 +330,7 @@ impl Prepared {
             }
             line
         } else {
-            let Some(record) = Record::narrow(&[word]) else {
+            let Some(record) = SlotRecord::narrow(&[word]) else {
                 debug_assert!(false, "a next hop that whole entries can go to");
                 return Ok(None);
             };
@@ -429,7 +434,7 @@ impl Prepared {
     pub(super) fn emit_contents(&self, publication: &mut dyn Publication) {
         self.below.emit(publication);
         for line in self.lines.made() {
-            publication.stored(Stored::part(MAPS, &self.maps[..], line..line + 1));
+            publication.stored(StoredWords::part(MAPS, &self.maps[..], line..line + 1));
         }
         self.lines.emit(publication);
     }
@@ -442,7 +447,7 @@ impl Prepared {
                 let at = at as usize;
                 words[at].store(word, Ordering::Release);
                 if listens {
-                    publication.stored(Stored::part(array, words, at..at + 1));
+                    publication.stored(StoredWords::part(array, words, at..at + 1));
                 }
             }
         };
@@ -464,7 +469,7 @@ impl Prepared {
             // Release, because readers follow the entry to the words of its line.
             self.direct[at].store(new * line_bytes, Ordering::Release);
             if listens {
-                publication.stored(Stored::part(DIRECT, &self.direct[..], at..at + 1));
+                publication.stored(StoredWords::part(DIRECT, &self.direct[..], at..at + 1));
             }
             shadow.note(at..at + 1);
         }
@@ -485,7 +490,7 @@ impl Prepared {
         }
         if publication.listens() {
             self.emit_contents(publication);
-            publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
+            publication.stored(StoredWords::whole(DIRECT, &self.direct[..], self.direct.len()));
         }
         self.store_edits(publication);
         self.retire(publication);
@@ -495,9 +500,9 @@ impl Prepared {
     pub(super) fn emit_all(&self, publication: &mut dyn Publication) {
         self.below.emit_all(publication);
         let lines = self.lines.units.end() as usize;
-        publication.stored(Stored::whole(MAPS, &self.maps[..], lines));
+        publication.stored(StoredWords::whole(MAPS, &self.maps[..], lines));
         self.lines.emit_all(publication);
-        publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
+        publication.stored(StoredWords::whole(DIRECT, &self.direct[..], self.direct.len()));
     }
 
     /// Retires the lines and words that were replaced. The prepared change is published by now.
@@ -534,7 +539,7 @@ impl Level for Prepared {
     }
 
     fn holds_whole(&self, word: u32) -> bool {
-        holds(self.width, word) || word < Record::NEXT_HOPS
+        holds(self.width, word) || word < SlotRecord::NEXT_HOPS
     }
 
     fn uniform(&mut self, entries: usize, word: u32, _budget: &mut Budget) -> Result<(), OutOfMemory> {
@@ -583,7 +588,7 @@ fn alone(slots: &[u64], map: usize, below: &[u32]) -> Option<u32> {
     if slots.iter().any(|&slot| slot != DEEP) {
         return None;
     }
-    let record = |rank: usize| Record([below[map - 2 * rank], below[map - 2 * rank + 1]]);
+    let record = |rank: usize| SlotRecord([below[map - 2 * rank], below[map - 2 * rank + 1]]);
     let word = record(1).uniform()?;
     (2..=slots.len()).all(|rank| record(rank).uniform() == Some(word)).then_some(word)
 }

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::fib::parts::lanes::{self, Deferred};
-use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
+use crate::fib::parts::overflow::{Overflow, SlotWindows, value, width_mask};
 use crate::net::Key;
 use crate::simd::{Cell32, LANES};
 
@@ -12,7 +12,7 @@ use super::layout::{Dir18Lines, Live, line_words, windows};
 /// A table as kernels read it.
 #[derive(Debug)]
 pub(super) struct View<'a, C> {
-    pub(super) windows: Windows,
+    pub(super) windows: SlotWindows,
     pub(super) direct: &'a [C],
     pub(super) lines: &'a [C],
 }
@@ -65,7 +65,7 @@ pub(super) fn live_block<const WIDTH: u32>(
 #[inline(always)]
 fn places<const WIDTH: u32, C: Cell32>(
     view: &View<'_, C>,
-    windows: Windows,
+    windows: SlotWindows,
     keys: &[u32],
     places: &mut [u32],
 ) {
@@ -122,12 +122,12 @@ impl<K: Key> Live<K> {
 
 impl<'a, C: Cell32> Arrays<'a, C> {
     #[inline]
-    pub(super) fn view(&self, windows: Windows) -> View<'a, C> {
+    pub(super) fn view(&self, windows: SlotWindows) -> View<'a, C> {
         View { windows, direct: self.direct, lines: self.lines }
     }
 
     #[inline]
-    pub(super) fn below(&self, windows: Windows) -> Overflow<'a, C> {
+    pub(super) fn below(&self, windows: SlotWindows) -> Overflow<'a, C> {
         Overflow { windows, area: self.below }
     }
 

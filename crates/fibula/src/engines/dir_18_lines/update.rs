@@ -9,10 +9,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Refused, Retired};
-use crate::fib::parts::arena::{Arena, Form};
+use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit};
+use crate::fib::parts::arena::{Arena, ArrayLayout};
 use crate::fib::parts::by_entry::{Meets, by_entry};
-use crate::fib::parts::overflow::{Filling, PADDING, WORDS_MAX, Windows, width_mask};
+use crate::fib::parts::overflow::{PADDING, SlotFiller, SlotWindows, WORDS_MAX, width_mask};
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::shadow::Shadow;
 use crate::fib::parts::units::Unit;
@@ -22,7 +22,7 @@ use crate::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
 
 use super::layout::{Live, holds, line_words};
-use super::prepared::{BELOW, LINES, Prepared, Words, splat};
+use super::prepared::{BELOW, LINES, LineWords, Prepared, splat};
 #[cfg(test)]
 use super::prepared::{DIRECT, MAPS};
 use super::{Dir18Lines, NAME};
@@ -30,7 +30,7 @@ use super::{Dir18Lines, NAME};
 /// The writer of a table.
 pub(super) struct Editor<K> {
     table: Arc<Live<K>>,
-    filling: Filling,
+    filling: SlotFiller,
     /// The budget of the filling.
     scratch: Budget,
     prepared: Prepared,
@@ -65,12 +65,12 @@ impl<K: Ipv4Key> Editor<K> {
         };
         // For each entry one line, and a second one that readers may still be in.
         let most = 2 * entries as u32 + SPARE;
-        let form = Form { number: LINES, width: line_words, most, padding: PADDING, huge_pages };
+        let form = ArrayLayout { number: LINES, width: line_words, most, padding: PADDING, huge_pages };
         let words = &built.lines[..built.lines.len() - PADDING];
         budget.charge(4 * (words.len() + entries + built.below.len()))?;
         let mut lines = Arena::new(&copy(words, words.len())?, form)?;
         let most_below = (2 * entries * below_most(windows)).min(WORDS_MAX as usize - PADDING) as u32;
-        let form = Form { number: BELOW, width: 1, most: most_below, padding: PADDING, huge_pages };
+        let form = ArrayLayout { number: BELOW, width: 1, most: most_below, padding: PADDING, huge_pages };
         let words = &built.below[..built.below.len() - PADDING];
         let mut below = Arena::new(&copy(words, words.len())?, form)?;
         let mut direct = copy(&built.direct, entries)?;
@@ -86,7 +86,7 @@ impl<K: Ipv4Key> Editor<K> {
         };
         let shared_from = built.shared_from / (4 * line_words as u32);
         let prepared = Prepared::new((windows, width), direct, lines, maps, below, shared_from, budget)?;
-        let (table, filling) = (Arc::new(table), Filling::new(windows));
+        let (table, filling) = (Arc::new(table), SlotFiller::new(windows));
         Ok(Self {
             table,
             filling,
@@ -102,7 +102,7 @@ impl<K: Ipv4Key> Editor<K> {
 const SPARE: u32 = 256;
 
 /// Returns the most words below a line.
-const fn below_most(windows: Windows) -> usize {
+const fn below_most(windows: SlotWindows) -> usize {
     // Each slot has a record, wide chunks of a map, and a value for each address. The line has a map.
     windows.slots() * (2 + windows.rests().div_ceil(16) + windows.rests()) + windows.slots().div_ceil(16)
 }
@@ -159,11 +159,11 @@ impl<K: Key> Editor<K> {
 
     /// Returns the values of an entry after changes of prefixes inside it. Returns `None` if a slot that changes is deeper,
     /// before or after.
-    fn values(&self, at: usize, inside: &[Prefix<K>], after: &dyn Routes<K>) -> Option<Words> {
+    fn values(&self, at: usize, inside: &[Prefix<K>], after: &dyn Routes<K>) -> Option<LineWords> {
         let Prepared { windows, width, .. } = self.prepared;
         let slot_len = (windows.direct_bits + windows.slot_bits) as u8;
         let line = self.prepared.line_of(at);
-        let mut values = Values { words: self.prepared.words(line), width };
+        let mut values = SlotValues { words: self.prepared.words(line), width };
         let is_shallow = self.prepared.map(line) == 0;
         let slot = |address: K| address.window(windows.direct_bits as u8, windows.slot_bits as u8) as usize;
         let mut last: Option<Prefix<K>> = None;
@@ -197,7 +197,7 @@ impl<K: Key> Editor<K> {
 
     /// Prepares changes of prefixes inside an entry with deeper slots.
     fn deeper(&mut self, at: usize, inside: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
-        let Windows { direct_bits, slot_bits, .. } = self.prepared.windows;
+        let SlotWindows { direct_bits, slot_bits, .. } = self.prepared.windows;
         let (direct_bits, slot_len) = (direct_bits as u8, (direct_bits + slot_bits) as u8);
         let slot = |address: K| address.window(direct_bits, slot_bits as u8);
         let changed = inside
@@ -205,7 +205,7 @@ impl<K: Key> Editor<K> {
             .map(|prefix| u64::MAX << slot(prefix.addr()) & u64::MAX >> (63 - slot(prefix.last())))
             .fold(0, |all, slots| all | slots);
         let line = self.prepared.line_of(at);
-        let values = Values { words: self.prepared.words(line), width: self.prepared.width };
+        let values = SlotValues { words: self.prepared.words(line), width: self.prepared.width };
         let map = self.prepared.map(line) as usize;
         self.filling.open(
             (0..self.prepared.windows.slots()).map(|slot| values.get(slot)),
@@ -238,12 +238,12 @@ impl<K: Key> Editor<K> {
 }
 
 /// The values of the slots of a line.
-struct Values {
-    words: Words,
+struct SlotValues {
+    words: LineWords,
     width: u32,
 }
 
-impl Values {
+impl SlotValues {
     fn get(&self, slot: usize) -> u32 {
         let byte = slot << self.width;
         self.words[byte / 4] >> (8 * (byte % 4)) & width_mask(self.width)
@@ -281,12 +281,12 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         shadow: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PrepareError> {
         let Prepared { lines, below, budget, .. } = &mut self.prepared;
         lines.units.absorb(budget)?;
         below.units.absorb(budget)?;
         self.fill(prefixes, after, shadow)?;
-        self.prepared.refused.map_or(Ok(()), |reason| Err(Refused::Rebuild(reason)))
+        self.prepared.refused.map_or(Ok(()), |reason| Err(PrepareError::Rebuild(reason)))
     }
 
     fn is_loose(&self) -> bool {
@@ -347,13 +347,13 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.prepared.emit_all(publication);
     }
 
-    fn free(&mut self, retired: Retired) {
+    fn free(&mut self, retired: RetiredUnit) {
         let Prepared { lines, below, .. } = &mut self.prepared;
         let units = if retired.array == LINES { &mut lines.units } else { &mut below.units };
         units.give_expected(retired.unit);
     }
 
-    fn bytes(&self, retired: Retired) -> usize {
+    fn bytes(&self, retired: RetiredUnit) -> usize {
         let Prepared { lines, below, .. } = &self.prepared;
         (if retired.array == LINES { lines } else { below }).bytes(retired.unit)
     }
@@ -363,7 +363,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.memory() + Memory { lookup_bytes: 0, ..lists }
     }
 
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let (mut lines, mut below) = (Vec::new(), Vec::new());
         for line in self.table.reached()? {

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{Publication, Stored};
+use crate::fib::in_place::{Publication, StoredWords};
 use crate::fib::parts::next_hop_dictionary::NextHopDictionary;
 use crate::memory::{Budget, Cell, Memory, OutOfMemory, Shared};
 use crate::net::NextHop;
@@ -91,7 +91,7 @@ impl Codes {
     pub(super) fn publish(&mut self, array: u8, publication: &mut dyn Publication) {
         let Some(Dictionary { codes, next_hops, published }) = &mut self.dictionary else { return };
         if codes.len() > *published && publication.listens() {
-            publication.stored(Stored::part(array, &next_hops[..], *published..codes.len()));
+            publication.stored(StoredWords::part(array, &next_hops[..], *published..codes.len()));
         }
         *published = codes.len();
     }
@@ -99,7 +99,7 @@ impl Codes {
     /// Notifies the publication of all codes.
     pub(super) fn emit(&self, array: u8, publication: &mut dyn Publication) {
         if let Some(Dictionary { next_hops, published, .. }) = &self.dictionary {
-            publication.stored(Stored::whole(array, &next_hops[..], *published));
+            publication.stored(StoredWords::whole(array, &next_hops[..], *published));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::fib::in_place::{Publication, Stored};
+use crate::fib::in_place::{Publication, StoredWords};
 use crate::memory::{Budget, Cell, OutOfMemory, Shared};
 use crate::net::NextHop;
 
@@ -69,7 +69,7 @@ impl Prepared {
                 run.store(first, words.clone());
                 start = words.end;
                 if listens {
-                    publication.stored(Stored::part(FIRST, first, words));
+                    publication.stored(StoredWords::part(FIRST, first, words));
                 }
             }
         }
@@ -93,7 +93,7 @@ impl Prepared {
     /// Notifies the publication of the first table.
     pub(super) fn emit_first(&self, publication: &mut dyn Publication) {
         let first = &self.written.first;
-        publication.stored(Stored::whole(FIRST, &first[..], first.len()));
+        publication.stored(StoredWords::whole(FIRST, &first[..], first.len()));
     }
 
     /// Retires the segments that were replaced.

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Refused, Retired};
+use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit};
 use crate::fib::parts::by_entry::{Meets, by_entry};
 use crate::fib::{BuildError, Fib};
 use crate::memory::{self, Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
@@ -141,10 +141,10 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         _shadow: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PrepareError> {
         debug_assert!(self.prepared.runs.is_empty(), "what was prepared is published or abandoned first");
         self.fill(prefixes, after)?;
-        self.prepared.refused.map_or(Ok(()), |reason| Err(Refused::Rebuild(reason)))
+        self.prepared.refused.map_or(Ok(()), |reason| Err(PrepareError::Rebuild(reason)))
     }
 
     fn is_loose(&self) -> bool {
@@ -202,11 +202,11 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.prepared.emit_all(publication);
     }
 
-    fn free(&mut self, retired: Retired) {
+    fn free(&mut self, retired: RetiredUnit) {
         self.prepared.written.segments.units.give_expected(retired.unit);
     }
 
-    fn bytes(&self, retired: Retired) -> usize {
+    fn bytes(&self, retired: RetiredUnit) -> usize {
         self.prepared.written.segments.bytes(retired.unit)
     }
 
@@ -216,7 +216,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.memory() + Memory { lookup_bytes: 0, ..lists }
     }
 
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         let reached = self.table.reached()?;
         self.prepared.written.segments.check(reached, retired)?;
         self.prepared.codes.check()

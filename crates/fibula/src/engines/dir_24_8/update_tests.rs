@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicU32;
 
-use crate::fib::in_place::{InPlace, Publication, Retired, Stored, TIDY};
+use crate::fib::in_place::{InPlace, Publication, RetiredUnit, StoredWords, TIDY};
 use crate::fib::parts::lanes;
 use crate::fib::{Applied, Fib};
 use crate::memory::Limits;
@@ -34,11 +34,11 @@ struct Changing {
 #[derive(Default)]
 struct Emitted {
     stored: Vec<(u8, usize)>,
-    retired: Vec<Retired>,
+    retired: Vec<RetiredUnit>,
 }
 
 impl Publication for Emitted {
-    fn retire(&mut self, retired: Retired) {
+    fn retire(&mut self, retired: RetiredUnit) {
         self.retired.push(retired);
     }
 
@@ -46,7 +46,7 @@ impl Publication for Emitted {
         true
     }
 
-    fn stored(&mut self, stored: Stored<'_>) {
+    fn stored(&mut self, stored: StoredWords<'_>) {
         self.stored.push((stored.array, stored.words.len()));
     }
 }

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::fib::parts::arena::{Arena, Form};
+use crate::fib::parts::arena::{Arena, ArrayLayout};
 use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared};
 use crate::net::Key;
 
@@ -66,7 +66,7 @@ impl Written {
         let words = Dir248::<K>::ENTRIES.div_ceil(HALVES);
         budget.charge(words * size_of::<u32>())?;
         let width = Dir248::<K>::SPAN / HALVES;
-        let form = Form { number: SEGMENTS, width, most: SEGMENTS_MAX as u32, padding: 0, huge_pages };
+        let form = ArrayLayout { number: SEGMENTS, width, most: SEGMENTS_MAX as u32, padding: 0, huge_pages };
         let (first, segments) = (Shared::zeros(words, huge_pages)?, Arena::new(&[], form)?);
         Ok(Self { first, segments, owners: Vec::new() })
     }

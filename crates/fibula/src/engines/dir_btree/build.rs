@@ -12,7 +12,7 @@ use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
 use super::NAME;
 use super::layout::{DirBtree, LEAF_INTERVALS, SHIFT, SHIFT_MOST, TREE_INTERVALS, cut, head, window};
 use super::plan::{Intervals, NONE, Plan};
-use super::storage::{Arrays, BLOCK, Refused, Storage};
+use super::storage::{Arrays, BLOCK, PlantError, TreeStorage};
 
 impl<K: Ipv6Key> DirBtree<K> {
     /// Builds the tables and trees of the routes.
@@ -22,12 +22,12 @@ impl<K: Ipv6Key> DirBtree<K> {
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
         Self::plant(routes, &mut budget).map_err(|refused| match refused {
-            Refused::Memory(error) => BuildError::memory(NAME, error),
-            Refused::Limit(what, most) => BuildError::limit(NAME, what, most, most + 1),
+            PlantError::Memory(error) => BuildError::memory(NAME, error),
+            PlantError::Limit(what, most) => BuildError::limit(NAME, what, most, most + 1),
         })
     }
 
-    fn plant(routes: &dyn Routes<K>, budget: &mut Budget) -> Result<Self, Refused> {
+    fn plant(routes: &dyn Routes<K>, budget: &mut Budget) -> Result<Self, PlantError> {
         let mut all = Intervals::default();
         let bits = cut::<K>().upper as u8;
         let mut blocks =
@@ -100,7 +100,7 @@ pub(super) enum To {
 
 /// Slots that share a tree, as long as their intervals fit one.
 #[derive(Default)]
-pub(super) struct Open {
+pub(super) struct OpenTree {
     pub(super) words: Vec<u32>,
     /// The bits before the window and its highest bit, which are the same in all upper parts of the slots.
     before: u64,
@@ -114,22 +114,22 @@ pub(super) struct Planting<'a, K, S> {
     blocks: &'a Blocks<u128>,
     plan: &'a mut Plan,
     storage: &'a mut S,
-    pub(super) open: Open,
+    pub(super) open: OpenTree,
     keys: PhantomData<fn(K)>,
 }
 
-impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
+impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
     pub(super) fn new(
         intervals: &'a Intervals,
         blocks: &'a Blocks<u128>,
         plan: &'a mut Plan,
         storage: &'a mut S,
     ) -> Self {
-        Self { intervals, blocks, plan, storage, open: Open::default(), keys: PhantomData }
+        Self { intervals, blocks, plan, storage, open: OpenTree::default(), keys: PhantomData }
     }
 
     /// Makes the first table, and with it all other tables and the trees.
-    pub(super) fn first(&mut self, bits: u32, crowded: u32) -> Result<(), Refused> {
+    pub(super) fn first(&mut self, bits: u32, crowded: u32) -> Result<(), PlantError> {
         let last = self.intervals.starts.len() - 1;
         let all = Region { upper: 0, depth: 0, first: 0, last, crowded };
         let place = self.storage.table(1 << bits, 0)?;
@@ -151,7 +151,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
 
     /// Writes the 2^`bits` entries of a region, whose words begin at `place`. Neighbours with the same target have one entry,
     /// whose shift removes the bits in which they differ.
-    fn spread(&mut self, place: u32, region: Region, bits: u32, to: To) -> Result<(), Refused> {
+    fn spread(&mut self, place: u32, region: Region, bits: u32, to: To) -> Result<(), PlantError> {
         let alone = region.first == region.last && to != To::Slots;
         let one_tree = region.crowded == NONE && region.depth >= cut::<K>().before;
         if bits > 0 && !alone && !one_tree {
@@ -164,7 +164,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     }
 
     /// Returns the entry of a region.
-    pub(super) fn entry(&mut self, region: Region, to: To) -> Result<u32, Refused> {
+    pub(super) fn entry(&mut self, region: Region, to: To) -> Result<u32, PlantError> {
         match to {
             To::Slots => self.slots(region),
             _ if region.first == region.last => self.alone(region.first, to),
@@ -173,7 +173,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         }
     }
 
-    fn mid(&mut self, region: Region) -> Result<u32, Refused> {
+    fn mid(&mut self, region: Region) -> Result<u32, PlantError> {
         let bits = if region.crowded == NONE {
             cut::<K>().before.saturating_sub(region.depth)
         } else {
@@ -185,14 +185,14 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         Ok(entry)
     }
 
-    fn sub(&mut self, region: Region) -> Result<u32, Refused> {
+    fn sub(&mut self, region: Region) -> Result<u32, PlantError> {
         let bits = if region.crowded == NONE { 0 } else { self.plan.sub(region.crowded) };
         let (place, entry, bits) = self.by_window(region, bits)?;
         self.spread(place, region, bits, To::Slots)?;
         Ok(entry)
     }
 
-    fn slots(&mut self, region: Region) -> Result<u32, Refused> {
+    fn slots(&mut self, region: Region) -> Result<u32, PlantError> {
         let bits = if region.crowded == NONE { 0 } else { self.plan.slots(region.crowded) };
         let (place, entry, bits) = self.by_window(region, bits)?;
         self.spread_slots(place, region, bits)?;
@@ -200,7 +200,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     }
 
     /// Makes a table of a region, indexed by windows. Returns its place, its entry and its bits.
-    fn by_window(&mut self, region: Region, bits: u32) -> Result<(u32, u32, u32), Refused> {
+    fn by_window(&mut self, region: Region, bits: u32) -> Result<(u32, u32, u32), PlantError> {
         let bits = bits.max((cut::<K>().upper - region.depth).saturating_sub(SHIFT_MOST));
         let shift = cut::<K>().upper - region.depth - bits;
         let (place, entry) = self.table(window(region.upper), shift, bits)?;
@@ -208,7 +208,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     }
 
     /// Writes the 2^`bits` slots of a region.
-    fn spread_slots(&mut self, place: u32, region: Region, bits: u32) -> Result<(), Refused> {
+    fn spread_slots(&mut self, place: u32, region: Region, bits: u32) -> Result<(), PlantError> {
         // Trees compare windows as signed numbers, in which windows ascend only within each half.
         let halves = cut::<K>().upper - region.depth > 31;
         if region.crowded == NONE && !halves {
@@ -220,7 +220,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     }
 
     /// Adds 2^`bits` slots of a region. They join the open tree if it has room for their intervals.
-    fn slot(&mut self, place: u32, region: Region, bits: u32) -> Result<(), Refused> {
+    fn slot(&mut self, place: u32, region: Region, bits: u32) -> Result<(), PlantError> {
         let Region { upper, first, last, .. } = region;
         let open = &self.open;
         let fits = open.before == upper >> 31 && last + 1 - open.first <= TREE_INTERVALS;
@@ -236,7 +236,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     }
 
     /// Plants the tree of the open slots.
-    pub(super) fn close(&mut self) -> Result<(), Refused> {
+    pub(super) fn close(&mut self) -> Result<(), PlantError> {
         if self.open.words.is_empty() {
             return Ok(());
         }
@@ -249,7 +249,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     }
 
     /// Returns the entry that leads to one interval for every window, by tables of two equal words.
-    fn alone(&mut self, interval: usize, to: To) -> Result<u32, Refused> {
+    fn alone(&mut self, interval: usize, to: To) -> Result<u32, PlantError> {
         let (value, from_first) = (self.intervals.values[interval], to == To::Mid);
         if let Some(entry) = self.storage.known_alone(value, from_first)? {
             return Ok(entry);
@@ -261,26 +261,26 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
     /// Makes a table of 2^`bits` words for heads or windows from `first` on. Returns its place, and the entry that leads to it:
     /// the number to add to a shifted window, which is the table's place less the first window's. The lowest bits of an entry
     /// are the shift, so they restrict the places that a table may have.
-    fn table(&mut self, first: u32, shift: u32, bits: u32) -> Result<(u32, u32), Refused> {
+    fn table(&mut self, first: u32, shift: u32, bits: u32) -> Result<(u32, u32), PlantError> {
         let first = first >> shift;
         let place = self.storage.table(1 << bits, shift.wrapping_add(first) & SHIFT)?;
         Ok((place, place.wrapping_sub(first)))
     }
 
     /// Plants a tree over these intervals, and returns the word of a slot that leads to it.
-    fn tree(&mut self, first: usize, last: usize) -> Result<u32, Refused> {
+    fn tree(&mut self, first: usize, last: usize) -> Result<u32, PlantError> {
         tree(self.storage, self.intervals, self.blocks, first, last)
     }
 }
 
 /// Plants a tree over intervals from `first` to `last`, and returns the word of a slot that leads to it.
-pub(super) fn tree<S: Storage>(
+pub(super) fn tree<S: TreeStorage>(
     storage: &mut S,
     intervals: &Intervals,
     blocks: &Blocks<u128>,
     first: usize,
     last: usize,
-) -> Result<u32, Refused> {
+) -> Result<u32, PlantError> {
     let end = |interval: usize| window(intervals.starts[interval + 1] - 1);
     let leaves = (last - first) / LEAF_INTERVALS + 1;
     let tree = storage.lines(1 + leaves as u32)?;

@@ -11,14 +11,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{Publication, Retired, Stored};
+use crate::fib::in_place::{Publication, RetiredUnit, StoredWords};
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory, Shared};
 use crate::net::{Key, KeyKind};
 use crate::simd::{LINE_UNITS, LINE_WORDS};
 
 use super::layout::{ALONE, DirBtree, OBJECT_WORDS, SHIFT, cut};
-use super::storage::Refused;
+use super::storage::PlantError;
 
 /// In a value that is not encoded yet: set for an object of the array. The lower bits are its first unit.
 pub(super) const OLD: u64 = 1 << 33;
@@ -80,8 +80,8 @@ pub(super) struct Ground<K> {
     /// Values to store in leaves.
     pub(super) edits: Vec<Edit>,
     /// Units that were taken for the prepared change, and units that it replaces.
-    pub(super) made: Vec<Retired>,
-    pub(super) gone: Vec<Retired>,
+    pub(super) made: Vec<RetiredUnit>,
+    pub(super) gone: Vec<RetiredUnit>,
     /// Changes of the numbers of words that lead to trees and chains. Gains are counted at once, losses when the change is
     /// complete.
     pub(super) log: Vec<(u32, i32)>,
@@ -173,7 +173,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Takes a unit of an array: a free one, or one at the end.
-    pub(super) fn take(&mut self, array: usize, size: u32) -> Result<u32, Refused> {
+    pub(super) fn take(&mut self, array: usize, size: u32) -> Result<u32, PlantError> {
         self.room(array)?;
         let place = match self.units[array].take(size) {
             Some(place) => Ok(place),
@@ -193,20 +193,20 @@ impl<K: Key> Ground<K> {
         &mut self,
         array: usize,
         size: u32,
-        place: Result<u32, Refused>,
-    ) -> Result<u32, Refused> {
+        place: Result<u32, PlantError>,
+    ) -> Result<u32, PlantError> {
         match place {
-            Ok(place) => self.made.push(Retired { array: array as u8, unit: Unit { place, size } }),
+            Ok(place) => self.made.push(RetiredUnit { array: array as u8, unit: Unit { place, size } }),
             Err(_) => self.units[array].expect_less(1),
         }
         place
     }
 
-    fn append(&mut self, array: usize, size: u32) -> Result<u32, Refused> {
+    fn append(&mut self, array: usize, size: u32) -> Result<u32, PlantError> {
         const FULL: [&str; 3] = ["words of tables", "lines", "units of objects"];
         let end = u64::from(self.units[array].end()) + u64::from(size);
         if end > self.most[array].into() {
-            return Err(Refused::Limit(FULL[array], self.most[array].into()));
+            return Err(PlantError::Limit(FULL[array], self.most[array].into()));
         }
         if let Some(more) = (end as u32).checked_sub(self.charged[array]) {
             self.budget.charge(more as usize * WORDS[array] * size_of::<u32>())?;
@@ -216,7 +216,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Takes words at a place with this remainder by 32.
-    pub(super) fn place(&mut self, words: u32, remainder: u32) -> Result<u32, Refused> {
+    pub(super) fn place(&mut self, words: u32, remainder: u32) -> Result<u32, PlantError> {
         let Self { units: [units, ..], budget, .. } = self;
         if let Some(place) = units.take_at_within(words, remainder, SHIFT + 1, budget)? {
             return Ok(place);
@@ -240,7 +240,7 @@ impl<K: Key> Ground<K> {
     pub(super) fn gone(&mut self, array: usize, unit: Unit) -> Result<(), OutOfMemory> {
         self.budget.reserve(&mut self.gone, 1)?;
         self.units[array].expect(1, &mut self.budget)?;
-        self.gone.push(Retired { array: array as u8, unit });
+        self.gone.push(RetiredUnit { array: array as u8, unit });
         Ok(())
     }
 
@@ -270,7 +270,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Returns the words of a unit.
-    pub(super) fn words(Retired { array, unit }: Retired) -> Range<usize> {
+    pub(super) fn words(RetiredUnit { array, unit }: RetiredUnit) -> Range<usize> {
         let words = WORDS[usize::from(array)];
         unit.place as usize * words..(unit.place + unit.size) as usize * words
     }
@@ -278,11 +278,11 @@ impl<K: Key> Ground<K> {
     /// Notifies the publication of the words of an array up to the last unit.
     pub(super) fn emit(&self, array: usize, publication: &mut dyn Publication) {
         let used = self.units[array].end() as usize * WORDS[array];
-        publication.stored(Stored::whole(array as u8, &self.arrays[array][..], used));
+        publication.stored(StoredWords::whole(array as u8, &self.arrays[array][..], used));
     }
 
     /// Returns the bytes of a unit.
-    pub(super) fn bytes(retired: Retired) -> usize {
+    pub(super) fn bytes(retired: RetiredUnit) -> usize {
         Self::words(retired).len() * size_of::<u32>()
     }
 

@@ -16,7 +16,7 @@ use super::layout::{ALONE, BELOW, LEAF_INTERVALS, SHIFT, cut, head, window};
 use super::plan::Intervals;
 use super::reach::Path;
 use super::scalar::place;
-use super::storage::{BLOCK, Refused, Storage};
+use super::storage::{BLOCK, PlantError, TreeStorage};
 use super::update::{Editor, sweep};
 
 /// Upper parts whose paths are walked in step.
@@ -24,7 +24,7 @@ const AHEAD: usize = 64;
 
 /// The slots of a table, one of which leads to a tree.
 #[derive(Debug, Clone, Copy)]
-struct Slots {
+struct TableSlots {
     slot: u32,
     /// The first and the last one of the table.
     places: [u32; 2],
@@ -71,7 +71,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Returns the first and the last upper part that lead to a tree, if all between them do too.
-    fn reach(&self, tree: u32, Slots { slot, places, first, bits }: Slots) -> Option<[u64; 2]> {
+    fn reach(&self, tree: u32, TableSlots { slot, places, first, bits }: TableSlots) -> Option<[u64; 2]> {
         let run = self.run(slot, places);
         let start = |slot: u32| first + (u64::from(slot - places[0]) << bits);
         (run[1] - run[0] + 1 == self.uses(tree)).then(|| [start(run[0]), start(run[1] + 1) - 1])
@@ -101,7 +101,7 @@ impl<K: Key> Ground<K> {
         tree: u32,
         [first, last]: [u64; 2],
         new: &Intervals,
-        slots: Slots,
+        slots: TableSlots,
     ) -> Result<bool, OutOfMemory> {
         let root = tree / LINE_UNITS;
         let node = self.line(root);
@@ -180,7 +180,7 @@ impl<K: Key> Editor<K> {
         }
         let places = Ground::<K>::places(slots, entry, region);
         let bits = cut::<K>().upper - path.slot_depth();
-        self.set_span([upper, last], tree, Slots { slot, places, first: region[0], bits }, after)
+        self.set_span([upper, last], tree, TableSlots { slot, places, first: region[0], bits }, after)
     }
 
     /// Prepares the values of a span in a tree, if nothing else has to change.
@@ -188,7 +188,7 @@ impl<K: Key> Editor<K> {
         &mut self,
         span: [u64; 2],
         tree: u32,
-        slots: Slots,
+        slots: TableSlots,
         after: &dyn Routes<K>,
     ) -> Result<bool, OutOfMemory> {
         let Self { ground, new, blocks, .. } = self;
@@ -213,7 +213,7 @@ impl<K: Key> Editor<K> {
         span: usize,
         path: &Path,
         after: &dyn Routes<K>,
-    ) -> Result<Option<u64>, Refused> {
+    ) -> Result<Option<u64>, PlantError> {
         let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
         let region = Ground::<K>::region(self.spans[span][0], path.depth(slots - 1));
         let places = Ground::<K>::places(slots, entry, region);
@@ -231,7 +231,7 @@ impl<K: Key> Editor<K> {
             self.ground.edits.is_empty(),
             "with copies, nothing is stored in leaves that readers see"
         );
-        let slots = Slots { slot, places, first: region[0], bits };
+        let slots = TableSlots { slot, places, first: region[0], bits };
         for at in span..self.spans.len() {
             let span = self.spans[at];
             if span[0] > last {

@@ -73,12 +73,12 @@ fn shifts(open_bits: u32) -> u32 {
 }
 
 /// A record under construction: a head and its prefixes.
-pub(super) struct Record {
+pub(super) struct ObjectRecord {
     words: [u32; OBJECT_WORDS * (1 + PART_UNITS * PREFIXES)],
     count: usize,
 }
 
-impl Record {
+impl ObjectRecord {
     /// Returns a record without prefixes.
     pub(super) fn whole(next_hop: u32) -> Self {
         let mut words = [0; OBJECT_WORDS * (1 + PART_UNITS * PREFIXES)];
@@ -158,7 +158,8 @@ mod tests {
     /// Makes a record of ranges that begin at these lower parts, the first one at 0.
     fn record(starts: &[(u128, u32)]) -> Option<Vec<AtomicU32>> {
         let blocks = blocks(starts);
-        Record::of(&blocks, 0).map(|record| record.words().iter().copied().map(AtomicU32::new).collect())
+        ObjectRecord::of(&blocks, 0)
+            .map(|record| record.words().iter().copied().map(AtomicU32::new).collect())
     }
 
     fn blocks(starts: &[(u128, u32)]) -> Blocks<u128> {

@@ -48,7 +48,7 @@ const TOO_MANY: u64 = 1 << 36;
 
 /// A choice of a table's bits, and the words of the table and of those below it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Choice {
+pub(super) struct TablePlan {
     pub(super) bits: u32,
     pub(super) words: u64,
 }
@@ -61,8 +61,8 @@ struct Crowded {
     /// Levels of crowded regions, from this one downwards.
     height: u32,
     /// The table of slots, cut until no slot is crowded, and the table before it.
-    slots: Choice,
-    sub: Choice,
+    slots: TablePlan,
+    sub: TablePlan,
 }
 
 /// All crowded regions.
@@ -117,13 +117,13 @@ impl Plan {
         let at = self.regions.len() as u32;
         let height = |half: u32| self.regions.get(half as usize).map_or(0, |half| half.height);
         let height = 1 + height(left).max(height(right));
-        let (slots, sub) = (Choice::default(), Choice::default());
+        let (slots, sub) = (TablePlan::default(), TablePlan::default());
         let region = Crowded { halves: [left, right], height, slots, sub };
         budget.push(&mut self.regions, region)?;
         // Above this depth, no table is indexed by windows.
         if depth >= self.cut.before {
             let words = if height > TABLE_BITS_MAX { TOO_MANY } else { 1 << height };
-            self.regions[at as usize].slots = Choice { bits: height, words };
+            self.regions[at as usize].slots = TablePlan { bits: height, words };
             self.regions[at as usize].sub = self.cut_sub(at, budget)?;
         }
         Ok(at)
@@ -159,8 +159,8 @@ impl Plan {
     }
 
     /// Cuts the table before the slots of a crowded region. A half that is not crowded takes one slot.
-    fn cut_sub(&mut self, region: u32, budget: &mut Budget) -> Result<Choice, OutOfMemory> {
-        let mut best = Choice { bits: 0, words: 1 + self.regions[region as usize].slots.words };
+    fn cut_sub(&mut self, region: u32, budget: &mut Budget) -> Result<TablePlan, OutOfMemory> {
+        let mut best = TablePlan { bits: 0, words: 1 + self.regions[region as usize].slots.words };
         let mut others = 0;
         self.begin(region, budget)?;
         for bits in 1..=self.regions[region as usize].height.min(TABLE_BITS_MAX) {
@@ -170,7 +170,7 @@ impl Plan {
             others += self.descend(budget)?;
             let words = (1 << bits) + others + self.sum(|region| region.slots.words);
             if words < best.words {
-                best = Choice { bits, words };
+                best = TablePlan { bits, words };
             }
         }
         Ok(best)
@@ -182,9 +182,9 @@ impl Plan {
         region: u32,
         depth: u32,
         budget: &mut Budget,
-    ) -> Result<Choice, OutOfMemory> {
+    ) -> Result<TablePlan, OutOfMemory> {
         let least = self.cut.before.saturating_sub(depth);
-        let mut best = Choice { bits: 0, words: u64::MAX };
+        let mut best = TablePlan { bits: 0, words: u64::MAX };
         let mut others = 0;
         self.begin(region, budget)?;
         for bits in 0..=TABLE_BITS_MAX.min(self.cut.upper - depth) {
@@ -197,7 +197,7 @@ impl Plan {
             if bits >= least {
                 let words = (1 << bits) + others + self.sum(|region| region.sub.words);
                 if words < best.words {
-                    best = Choice { bits, words };
+                    best = TablePlan { bits, words };
                 }
             }
         }

@@ -7,8 +7,8 @@ use crate::simd::LINE_WORDS;
 
 use super::ground::{Chain, Ground, LINES, OBJECTS, OLD, TABLES, room};
 use super::layout::{ALONE, BASE_BITS, BELOW, LEAF_INTERVALS, OBJECT_WORDS, SHIFT, kind};
-use super::object::{PART_UNITS, Record, block_head, push_pieces};
-use super::storage::{BLOCK, Encoded, Refused, Storage};
+use super::object::{ObjectRecord, PART_UNITS, block_head, push_pieces};
+use super::storage::{BLOCK, Encoded, PlantError, TreeStorage};
 
 impl<K: Key> Ground<K> {
     /// Adds the words of an object to those of a leaf. Returns its first unit among them.
@@ -18,7 +18,7 @@ impl<K: Key> Ground<K> {
         let number = value as u32;
         let first = (pieces.len() / OBJECT_WORDS) as u32;
         if value & BLOCK != 0 {
-            if let Some(record) = Record::of(blocks, number as usize) {
+            if let Some(record) = ObjectRecord::of(blocks, number as usize) {
                 budget.reserve(heads, record.words().len())?;
                 heads.extend_from_slice(record.words());
             } else {
@@ -44,24 +44,24 @@ impl<K: Key> Ground<K> {
             }
         } else {
             budget.reserve(heads, OBJECT_WORDS)?;
-            heads.extend_from_slice(Record::whole(number).words());
+            heads.extend_from_slice(ObjectRecord::whole(number).words());
         }
         Ok(at)
     }
 }
 
-impl<K: Key> Storage for Ground<K> {
+impl<K: Key> TreeStorage for Ground<K> {
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }
 
-    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, Refused> {
+    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, PlantError> {
         self.room(TABLES)?;
         let place = self.place(words, remainder);
         self.note(TABLES, words, place)
     }
 
-    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), Refused> {
+    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), PlantError> {
         for at in first..first + words {
             self.write(TABLES, at, &[entry]);
         }
@@ -71,12 +71,12 @@ impl<K: Key> Storage for Ground<K> {
         Ok(())
     }
 
-    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), Refused> {
+    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), PlantError> {
         self.write(TABLES, slot, &[tree]);
         Ok(self.gain(tree, 1)?)
     }
 
-    fn lines(&mut self, count: u32) -> Result<u32, Refused> {
+    fn lines(&mut self, count: u32) -> Result<u32, PlantError> {
         let line = self.take(LINES, count)?;
         let end = self.units[LINES].end() as usize;
         if let Some(more) = end.checked_sub(self.tree_uses.len()) {
@@ -90,7 +90,7 @@ impl<K: Key> Storage for Ground<K> {
         self.write(LINES, line, words);
     }
 
-    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, Refused> {
+    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError> {
         let mut encoded = [0; LEAF_INTERVALS];
         self.heads.truncate(0);
         self.pieces.truncate(0);
@@ -129,12 +129,12 @@ impl<K: Key> Storage for Ground<K> {
         Ok((encoded, base))
     }
 
-    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, Refused> {
+    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, PlantError> {
         let sub = self.by_value.get(&value).copied();
         Ok(if from_first { sub.and_then(|sub| self.chains.get(&sub)).map(|chain| chain.mid) } else { sub })
     }
 
-    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, Refused> {
+    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, PlantError> {
         room(&mut self.chains)?;
         room(&mut self.mids)?;
         room(&mut self.by_value)?;

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::fib::in_place::{Publication, Retired, Stored};
+use crate::fib::in_place::{Publication, RetiredUnit, StoredWords};
 use crate::fib::parts::units::Unit;
 use crate::memory::OutOfMemory;
 use crate::net::Key;
@@ -13,7 +13,7 @@ use super::layout::{ALONE, SHIFT};
 
 /// A position in the prepared state, to go back to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mark {
+pub(super) struct Savepoint {
     stores: usize,
     made: usize,
     gone: usize,
@@ -68,8 +68,8 @@ impl<K: Key> Ground<K> {
         Ok(())
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> Savepoint {
+        Savepoint {
             stores: self.stores.len(),
             made: self.made.len(),
             gone: self.gone.len(),
@@ -79,7 +79,7 @@ impl<K: Key> Ground<K> {
     }
 
     /// Forgets everything that was prepared after a mark.
-    pub(super) fn back_to(&mut self, mark: Mark) {
+    pub(super) fn back_to(&mut self, mark: Savepoint) {
         for at in (mark.log..self.log.len()).rev() {
             let (word, more) = self.log[at];
             if more > 0 || at < self.sealed {
@@ -121,7 +121,7 @@ impl<K: Key> Ground<K> {
             self.units[LINES].expect_less(1);
             return Ok(());
         };
-        self.made.push(Retired { array: LINES as u8, unit: Unit { place: to, size } });
+        self.made.push(RetiredUnit { array: LINES as u8, unit: Unit { place: to, size } });
         for at in 0..size {
             self.write(LINES, to + at, &self.line(line + at));
         }
@@ -179,7 +179,7 @@ impl<K: Key> Ground<K> {
     pub(super) fn emit_units(&self, publication: &mut dyn Publication) {
         for &made in &self.made {
             let all = &self.arrays[usize::from(made.array)][..];
-            publication.stored(Stored::part(made.array, all, Self::words(made)));
+            publication.stored(StoredWords::part(made.array, all, Self::words(made)));
         }
     }
 
@@ -189,7 +189,7 @@ impl<K: Key> Ground<K> {
         for &Edit { at, word } in &self.edits {
             lines[at].store(word, Ordering::Release);
             if publication.listens() {
-                publication.stored(Stored::part(LINES as u8, &lines[..], at..at + 1));
+                publication.stored(StoredWords::part(LINES as u8, &lines[..], at..at + 1));
             }
         }
     }

@@ -8,7 +8,7 @@ use super::ground::{Ground, LEVELS};
 use super::layout::{LEAF_INTERVALS, TREE_INTERVALS, cut};
 use super::plan::Intervals;
 use super::reach::Path;
-use super::storage::{BLOCK, Refused};
+use super::storage::{BLOCK, PlantError};
 use super::update::{Editor, Planted, push, sweep};
 
 /// Trees become one if they have this many leaves together, or fewer.
@@ -22,7 +22,7 @@ impl<K: Key> Editor<K> {
         upper: u64,
         path: &Path,
         after: &dyn Routes<K>,
-    ) -> Result<Option<u64>, Refused> {
+    ) -> Result<Option<u64>, PlantError> {
         let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
         let region = Ground::<K>::region(upper, path.depth(slots - 1));
         let [first, last] = Ground::<K>::places(slots, entry, region);
@@ -104,7 +104,7 @@ impl<K: Key> Editor<K> {
     }
 
     /// Plants trees, and prepares their slots, from an upper part on.
-    fn plant_all(&mut self, upper: u64, planted: &[Planted]) -> Result<(), Refused> {
+    fn plant_all(&mut self, upper: u64, planted: &[Planted]) -> Result<(), PlantError> {
         let mark = self.ground.mark();
         for &Planted { slots, first, last } in planted {
             let tree = tree(&mut self.ground, &self.new, &self.blocks, first, last)?;

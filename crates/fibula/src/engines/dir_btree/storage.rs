@@ -6,7 +6,7 @@ use crate::memory::{Budget, Buffer, OutOfMemory};
 use crate::simd::LINE_WORDS;
 
 use super::layout::{ALONE, BASE_BITS, BELOW, LEAF_INTERVALS, OBJECT_UNITS, OBJECT_WORDS, SHIFT};
-use super::object::{PART_UNITS, Record, block_head, push_pieces};
+use super::object::{ObjectRecord, PART_UNITS, block_head, push_pieces};
 
 /// The most words of tables that gathers can index.
 pub(super) const TABLE_WORDS: u64 = 1 << 29;
@@ -21,12 +21,12 @@ const SHARED_UNITS: u32 = 1 << 13;
 pub(super) const BLOCK: u64 = 1 << 32;
 
 /// Why there is no table.
-pub(super) enum Refused {
+pub(super) enum PlantError {
     Memory(OutOfMemory),
     Limit(&'static str, u64),
 }
 
-impl From<OutOfMemory> for Refused {
+impl From<OutOfMemory> for PlantError {
     fn from(error: OutOfMemory) -> Self {
         Self::Memory(error)
     }
@@ -36,36 +36,36 @@ impl From<OutOfMemory> for Refused {
 pub(super) type Encoded = ([u32; LEAF_INTERVALS], u32);
 
 /// The storage in which tables and trees are planted.
-pub(super) trait Storage {
+pub(super) trait TreeStorage {
     /// The budget of everything.
     fn budget(&mut self) -> &mut Budget;
 
     /// Takes words for a table whose place has this remainder by 32.
-    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, Refused>;
+    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, PlantError>;
 
     /// Writes an entry into words of a table.
-    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), Refused>;
+    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), PlantError>;
 
     /// Writes a tree into a slot.
-    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), Refused>;
+    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), PlantError>;
 
     /// Takes lines for a tree. All of them are then written.
-    fn lines(&mut self, count: u32) -> Result<u32, Refused>;
+    fn lines(&mut self, count: u32) -> Result<u32, PlantError>;
 
     fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]);
 
     /// Encodes the values of a leaf, and makes the objects that they need.
-    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, Refused>;
+    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError>;
 
     /// Returns the entry that leads to one value for every window, if this level has one.
-    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, Refused>;
+    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, PlantError>;
 
     /// Makes the entry that leads to the tree of one value for every window.
-    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, Refused>;
+    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, PlantError>;
 }
 
 /// Makes a table of two equal entries, and returns the entry that leads to it.
-fn equal_words(storage: &mut Arrays<'_>, word: u32) -> Result<u32, Refused> {
+fn equal_words(storage: &mut Arrays<'_>, word: u32) -> Result<u32, PlantError> {
     let place = storage.table(2, ALONE)?;
     storage.fill(place, 2, word)?;
     Ok(place)
@@ -116,19 +116,19 @@ impl<'a> Arrays<'a> {
         }
     }
 
-    fn append_table(&mut self, words: u32) -> Result<u32, Refused> {
+    fn append_table(&mut self, words: u32) -> Result<u32, PlantError> {
         let limit = ("words of tables", TABLE_WORDS);
         append(&mut self.table_units, &mut self.tables, [words, 1], limit, self.budget)
     }
 
-    fn append_object(&mut self, units: u32) -> Result<u32, Refused> {
+    fn append_object(&mut self, units: u32) -> Result<u32, PlantError> {
         let size = [units, OBJECT_WORDS as u32];
         let limit = ("units of objects", OBJECT_UNITS);
         append(&mut self.object_units, &mut self.objects, size, limit, self.budget)
     }
 
     /// Returns an object for a next hop: a near one if there is one, or a new one.
-    fn next_hop(&mut self, next_hop: u32, base: Option<u32>) -> Result<u32, Refused> {
+    fn next_hop(&mut self, next_hop: u32, base: Option<u32>) -> Result<u32, PlantError> {
         let near = self
             .object_units
             .end()
@@ -139,13 +139,13 @@ impl<'a> Arrays<'a> {
         if let Some((_, unit)) = known {
             return Ok(unit);
         }
-        let unit = self.object(Record::whole(next_hop).words())?;
+        let unit = self.object(ObjectRecord::whole(next_hop).words())?;
         self.wide[hash(next_hop.into())] = Some((next_hop, unit));
         Ok(unit)
     }
 
-    fn block(&mut self, blocks: &Blocks<u128>, block: usize) -> Result<u32, Refused> {
-        if let Some(record) = Record::of(blocks, block) {
+    fn block(&mut self, blocks: &Blocks<u128>, block: usize) -> Result<u32, PlantError> {
+        if let Some(record) = ObjectRecord::of(blocks, block) {
             return self.object(record.words());
         }
         let count = blocks.pieces(block).len() as u32;
@@ -158,19 +158,19 @@ impl<'a> Arrays<'a> {
     }
 
     /// Appends an object of these words, and returns its first unit.
-    fn object(&mut self, words: &[u32]) -> Result<u32, Refused> {
+    fn object(&mut self, words: &[u32]) -> Result<u32, PlantError> {
         let unit = self.append_object((words.len() / OBJECT_WORDS) as u32)?;
         self.objects[unit as usize * OBJECT_WORDS..].copy_from_slice(words);
         Ok(unit)
     }
 }
 
-impl Storage for Arrays<'_> {
+impl TreeStorage for Arrays<'_> {
     fn budget(&mut self) -> &mut Budget {
         self.budget
     }
 
-    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, Refused> {
+    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, PlantError> {
         if let Some(place) = self.table_units.take_at(words, remainder, SHIFT + 1) {
             return Ok(place);
         }
@@ -181,17 +181,17 @@ impl Storage for Arrays<'_> {
         self.append_table(words)
     }
 
-    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), Refused> {
+    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), PlantError> {
         self.tables[first as usize..][..words as usize].fill(entry);
         Ok(())
     }
 
-    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), Refused> {
+    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), PlantError> {
         self.tables[slot as usize] = tree;
         Ok(())
     }
 
-    fn lines(&mut self, count: u32) -> Result<u32, Refused> {
+    fn lines(&mut self, count: u32) -> Result<u32, PlantError> {
         let size = [count, LINE_WORDS as u32];
         append(&mut self.line_units, &mut self.lines, size, ("lines", LINES), self.budget)
     }
@@ -200,7 +200,7 @@ impl Storage for Arrays<'_> {
         self.lines[line as usize * LINE_WORDS..][..LINE_WORDS].copy_from_slice(words);
     }
 
-    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, Refused> {
+    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError> {
         let mut encoded = [0; LEAF_INTERVALS];
         let mut base = None;
         for (encoded, &value) in encoded.iter_mut().zip(values) {
@@ -220,7 +220,7 @@ impl Storage for Arrays<'_> {
         Ok((encoded, base.unwrap_or(0)))
     }
 
-    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, Refused> {
+    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, PlantError> {
         let known = self.alone[hash(value)].filter(|alone| alone.value == value);
         let Some(mut alone) = known else { return Ok(None) };
         if !from_first {
@@ -235,7 +235,7 @@ impl Storage for Arrays<'_> {
         Ok(Some(mid))
     }
 
-    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, Refused> {
+    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, PlantError> {
         let slots = equal_words(self, tree)?;
         let sub = equal_words(self, slots)?;
         self.alone[hash(value)] = Some(Alone { value, sub, mid: None });
@@ -250,9 +250,9 @@ fn append(
     [elements, words_each]: [u32; 2],
     (what, most): (&'static str, u64),
     budget: &mut Budget,
-) -> Result<u32, Refused> {
+) -> Result<u32, PlantError> {
     let place = units.append(elements).filter(|_| u64::from(units.end()) <= most);
-    let place = place.ok_or(Refused::Limit(what, most))?;
+    let place = place.ok_or(PlantError::Limit(what, most))?;
     let additional = elements as usize * words_each as usize;
     budget.reserve(words, additional)?;
     words.resize(words.len() + additional, 0);

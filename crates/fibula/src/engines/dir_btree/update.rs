@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{self, InPlace, Publication, Retired, Stored};
+use crate::fib::in_place::{self, InPlace, Publication, RetiredUnit, StoredWords};
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::shadow::Shadow;
@@ -18,9 +18,9 @@ use super::build::{Planting, Region, To, value};
 use super::ground::{Ground, LEVELS, LINES, OBJECTS, TABLES};
 use super::layout::{DirBtree, cut, head, numbers};
 use super::plan::{Intervals, NONE, Plan};
-use super::prepared::Mark;
+use super::prepared::Savepoint;
 use super::reach::Path;
-use super::storage::{BLOCK, Refused};
+use super::storage::{BLOCK, PlantError};
 
 /// Tables of more levels are made only if they save this many words.
 const SPARED_WORDS: u64 = 64;
@@ -32,7 +32,7 @@ pub(super) struct Editor<K> {
     /// The first and the last upper part of each change, ascending.
     pub(super) spans: Vec<[u64; 2]>,
     /// The upper parts from which on something was prepared, ascending, each with the position before it.
-    pub(super) marks: Vec<(u64, Mark)>,
+    pub(super) marks: Vec<(u64, Savepoint)>,
     /// Intervals of trees: the old ones, and the new ones.
     pub(super) old: Intervals,
     pub(super) new: Intervals,
@@ -60,12 +60,12 @@ impl<K: Ipv6Key> Editor<K> {
     /// As for [`DirBtree::build`].
     pub(super) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         Self::plant(routes, limits).map_err(|refused| match refused {
-            Refused::Memory(error) => BuildError::memory(NAME, error),
-            Refused::Limit(what, most) => BuildError::limit(NAME, what, most, most + 1),
+            PlantError::Memory(error) => BuildError::memory(NAME, error),
+            PlantError::Limit(what, most) => BuildError::limit(NAME, what, most, most + 1),
         })
     }
 
-    fn plant(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, Refused> {
+    fn plant(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, PlantError> {
         let mut ground = Ground::new(Budget::new(limits), routes.len(), limits.huge_pages)?;
         let (mut all, mut blocks) = (Intervals::default(), Blocks::default());
         sweep(routes, Prefix::ALL, &mut all, &mut blocks, &mut ground.budget)?;
@@ -138,7 +138,7 @@ impl<K: Key> Editor<K> {
         Prefix::of(addr, (upper - (last - first + 1).trailing_zeros()) as u8)
     }
 
-    fn fill(&mut self, after: &dyn Routes<K>, shadow: bool) -> Result<(), Refused> {
+    fn fill(&mut self, after: &dyn Routes<K>, shadow: bool) -> Result<(), PlantError> {
         let mut done = 0;
         for at in 0..self.spans.len() {
             self.fetch(at);
@@ -168,7 +168,7 @@ impl<K: Key> Editor<K> {
     }
 
     /// Prepares new tables for the smallest region around an upper part that is worth new tables. Returns its last upper part.
-    fn rebuild(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<u64, Refused> {
+    fn rebuild(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<u64, PlantError> {
         let mut plan = Plan::of(cut::<K>());
         let result = self.rebuild_by(&mut plan, upper, path, after);
         plan.free(&mut self.ground.budget);
@@ -181,7 +181,7 @@ impl<K: Key> Editor<K> {
         upper: u64,
         path: &Path,
         after: &dyn Routes<K>,
-    ) -> Result<u64, Refused> {
+    ) -> Result<u64, PlantError> {
         let mut level = path.alone.unwrap_or(LEVELS - 2);
         loop {
             let depth = path.depth(level);
@@ -282,14 +282,14 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         prefixes: &[Prefix<K>],
         after: &dyn Routes<K>,
         shadow: bool,
-    ) -> Result<(), in_place::Refused> {
+    ) -> Result<(), in_place::PrepareError> {
         self.spans(prefixes)?;
         for units in &mut self.ground.units {
             units.absorb(&mut self.ground.budget)?;
         }
         self.fill(after, shadow).map_err(|refused| match refused {
-            Refused::Memory(error) => error.into(),
-            Refused::Limit(..) => in_place::Refused::Rebuild("more than there are places for"),
+            PlantError::Memory(error) => error.into(),
+            PlantError::Limit(..) => in_place::PrepareError::Rebuild("more than there are places for"),
         })
     }
 
@@ -310,7 +310,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     fn abandon(&mut self) {
         self.shadow.keep();
         self.ground.edits.clear();
-        self.ground.back_to(Mark::default());
+        self.ground.back_to(Savepoint::default());
     }
 
     fn publish(&mut self, publication: &mut dyn Publication) {
@@ -327,7 +327,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
             tables[at].store(store.word, Ordering::Release);
             self.shadow.note(at..at + 1);
             if listens {
-                publication.stored(Stored::part(TABLES as u8, &tables[..], at..at + 1));
+                publication.stored(StoredWords::part(TABLES as u8, &tables[..], at..at + 1));
             }
         }
         self.ground.done(publication);
@@ -367,11 +367,11 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         }
     }
 
-    fn free(&mut self, retired: Retired) {
+    fn free(&mut self, retired: RetiredUnit) {
         self.ground.units[retired.array as usize].give_expected(retired.unit);
     }
 
-    fn bytes(&self, retired: Retired) -> usize {
+    fn bytes(&self, retired: RetiredUnit) -> usize {
         Ground::<K>::bytes(retired)
     }
 
@@ -381,7 +381,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         lists.fold(self.table.memory() + self.ground.memory() + kept, |all, list| all + list)
     }
 
-    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+    fn check(&self, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         let reached = self.table.walk()?;
         let mut used: [Vec<Unit>; 3] = reached.units;
         self.ground.check_uses(reached.uses, &mut used)?;
@@ -418,7 +418,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         let all = self.ground.units.iter().zip(0..);
         all.flat_map(|(units, array)| {
             let free = units.free_units().into_iter();
-            free.map(move |unit| (array, Ground::<K>::words(Retired { array, unit })))
+            free.map(move |unit| (array, Ground::<K>::words(RetiredUnit { array, unit })))
         })
         .collect()
     }

@@ -11,7 +11,7 @@ use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, Routes};
 
 use super::layout::{Codes, Node, upper_bits, word};
-use super::statistics::Shape;
+use super::statistics::TreeShape;
 use super::{NAME, PlanB};
 
 impl<K: Key, N: Node> PlanB<K, N> {
@@ -91,7 +91,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
         merge: Merge,
         budget: &mut Budget,
     ) -> Result<PlanB<K, N>, OutOfMemory> {
-        let shape = Shape::of(N::KEYS, self.ends.len());
+        let shape = TreeShape::of(N::KEYS, self.ends.len());
         let nodes = tree::<N>(budget, &shape, &self.ends)?;
         budget.free(self.ends);
         let all = self.next_hops.len() + blocks.first.len();
@@ -123,7 +123,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
 /// Builds the nodes over `keys`, which ascend.
 pub(super) fn tree<N: Node>(
     budget: &mut Budget,
-    shape: &Shape,
+    shape: &TreeShape,
     keys: &[N::Word],
 ) -> Result<Buffer<N>, OutOfMemory> {
     let count = shape.internal_nodes + shape.leaf_nodes;

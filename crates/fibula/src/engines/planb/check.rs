@@ -5,8 +5,8 @@ use crate::fib::parts::ranges::Merge;
 use crate::net::Key;
 
 use super::PlanB;
-use super::layout::{Code, Codes, Node, Word, half, lower_max, upper_max, word};
-use super::statistics::Shape;
+use super::layout::{Code, Codes, Node, NodeWord, half, lower_max, upper_max, word};
+use super::statistics::TreeShape;
 
 impl<K: Key, N: Node> PlanB<K, N> {
     /// Verifies all invariants.
@@ -24,8 +24,8 @@ impl<K: Key, N: Node> PlanB<K, N> {
         let Some(keys) = codes.len().checked_sub(1) else {
             return Err(CheckError::new("(4) there is an interval", 0));
         };
-        let shape = Shape::of(N::KEYS, keys);
-        let Shape { internal_levels, internal_nodes, leaf_nodes, .. } = shape;
+        let shape = TreeShape::of(N::KEYS, keys);
+        let TreeShape { internal_levels, internal_nodes, leaf_nodes, .. } = shape;
         CheckError::unless(self.levels == internal_levels, "(1) as few levels as hold the keys", keys)?;
         CheckError::unless(self.leaf_first == internal_nodes, "(1) internal levels are full", keys)?;
         let all = internal_nodes + leaf_nodes;
@@ -60,7 +60,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     }
 
     /// Checks invariant 3.
-    fn separators(&self, shape: &Shape, keys: usize) -> Result<(), CheckError> {
+    fn separators(&self, shape: &TreeShape, keys: usize) -> Result<(), CheckError> {
         let mut first = 0;
         for depth in 0..shape.internal_levels {
             let count = shape.arity().pow(depth);

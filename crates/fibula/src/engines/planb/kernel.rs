@@ -3,7 +3,7 @@
 use crate::net::{Key, NextHop};
 use crate::simd::kernel;
 
-use super::layout::{Code, Node, PlanB, Row, Word};
+use super::layout::{Code, Node, NodeWord, PlanB, Row};
 use super::scalar::{ANY, Order};
 
 kernel! {

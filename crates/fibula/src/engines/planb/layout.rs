@@ -5,12 +5,12 @@ use core::marker::PhantomData;
 
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
-use crate::fib::sections::{Owned, Parts, PartsError};
+use crate::fib::sections::{OwnedWords, Parts, PartsError};
 use crate::memory::Buffer;
 use crate::net::{Key, KeyKind};
 
 /// An integer that nodes store and searches compare.
-pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
+pub trait NodeWord: Copy + Ord + Send + Sync + fmt::Debug + 'static {
     /// Its width in bits.
     const BITS: u32;
     /// All ones: the padding of nodes, which is never below an address.
@@ -21,7 +21,7 @@ pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
     fn bits(self) -> u64;
     /// Returns words as an array of a file.
     #[allow(private_interfaces, reason = "the types are public for examples of the laboratory alone")]
-    fn owned(words: Vec<Self>) -> Owned;
+    fn owned(words: Vec<Self>) -> OwnedWords;
     /// Returns an array of a file.
     #[allow(private_interfaces, reason = "as above")]
     fn found(parts: &mut Parts, name: &'static str) -> Result<Buffer<Self>, PartsError>;
@@ -40,7 +40,7 @@ pub enum Row<'a> {
 
 macro_rules! words {
     ($($word:ty, $row:ident;)*) => {$(
-        impl Word for $word {
+        impl NodeWord for $word {
             const BITS: u32 = Self::BITS;
             const MAX: Self = Self::MAX;
 
@@ -55,8 +55,8 @@ macro_rules! words {
             }
 
             #[allow(private_interfaces)]
-            fn owned(words: Vec<Self>) -> Owned {
-                Owned::$row(words)
+            fn owned(words: Vec<Self>) -> OwnedWords {
+                OwnedWords::$row(words)
             }
 
             #[allow(private_interfaces)]
@@ -80,7 +80,7 @@ words! {
 /// A node: ascending keys in one cache line.
 pub trait Node: Copy + Send + Sync + 'static {
     /// The type of its keys.
-    type Word: Word;
+    type Word: NodeWord;
     /// Number of its keys; it has one more child.
     const KEYS: usize;
     /// A node that is all padding.
@@ -233,12 +233,12 @@ pub fn lower<K: Key>(key: K) -> u64 {
 /// Returns an upper half as nodes store it. Where the word is wider than the half (toys), ones fill it up, so that the
 /// last upper half is all ones at every width, like the padding.
 #[inline]
-pub fn word<K: Key, W: Word>(upper: u64) -> W {
+pub fn word<K: Key, W: NodeWord>(upper: u64) -> W {
     W::truncate(!(!upper << (W::BITS - upper_bits::<K>() as u32)))
 }
 
 /// Returns the upper half that a word stores.
 #[inline]
-pub fn half<K: Key, W: Word>(word: W) -> u64 {
+pub fn half<K: Key, W: NodeWord>(word: W) -> u64 {
     word.bits() >> (W::BITS - upper_bits::<K>() as u32)
 }

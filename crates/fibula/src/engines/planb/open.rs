@@ -9,8 +9,8 @@ use crate::fib::{CheckError, Fib};
 use crate::memory::{Budget, Buffer};
 use crate::net::Key;
 
-use super::layout::{Codes, Node, PlanB, Word};
-use super::statistics::Shape;
+use super::layout::{Codes, Node, NodeWord, PlanB};
+use super::statistics::TreeShape;
 
 impl<K: Key, N: Node> PlanB<K, N> {
     /// Returns what a file holds of the tree.
@@ -19,7 +19,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         let words: Vec<N::Word> = self.nodes.iter().flat_map(|node| node.keys().iter().copied()).collect();
         let code_bytes = if matches!(self.codes, Codes::Narrow(_)) { 2 } else { 4 };
         let sections = Sections::new(name, &[("code-bytes", code_bytes)])
-            .with_copy("nodes", Word::owned(words))
+            .with_copy("nodes", NodeWord::owned(words))
             .with("next-hops", &self.next_hops[..])
             .with("blocks", &self.blocks.first[..])
             .with("piece-ends", &self.blocks.ends[..])
@@ -32,7 +32,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
 
     /// Makes the tree of what a file holds.
     pub fn open(mut parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
-        let words = <N::Word as Word>::found(&mut parts, "nodes")?;
+        let words = <N::Word as NodeWord>::found(&mut parts, "nodes")?;
         CheckError::unless(words.len().is_multiple_of(N::KEYS), "nodes are whole", words.len())?;
         let mut nodes: Buffer<N> = Budget::new(parts.limits()).buffer(words.len() / N::KEYS)?;
         for keys in words.chunks_exact(N::KEYS) {
@@ -50,7 +50,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             (Codes::Wide(codes), count)
         };
         let keys = count.checked_sub(1).ok_or(CheckError::new("(4) there is an interval", 0))?;
-        let shape = Shape::of(N::KEYS, keys);
+        let shape = TreeShape::of(N::KEYS, keys);
         let all = shape.internal_nodes + shape.leaf_nodes;
         CheckError::unless(nodes.len() == all, "(1) no leaf of sentinels is stored", nodes.len())?;
         let next_hops = parts.vec("next-hops")?;

@@ -7,7 +7,7 @@ use core::hint::black_box;
 use crate::net::{Key, NextHop};
 use crate::simd::{self, IN_REGISTERS, Tree, TreeWalks, each_lane};
 
-use super::layout::{Code, Node, PlanB, Word, lower, upper, word};
+use super::layout::{Code, Node, NodeWord, PlanB, lower, upper, word};
 
 /// Returns how many keys of a node lie strictly below `word`. Two keys select a third of eight keys, and the two keys
 /// of that third decide the rest: four comparisons, two loads deep, no branch. A wider node first selects one of its

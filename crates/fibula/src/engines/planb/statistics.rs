@@ -8,7 +8,7 @@ use super::layout::{Codes, Node};
 
 /// The number of nodes and levels of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct TreeShape {
     /// Keys of a node.
     pub node_keys: usize,
     /// Levels above the leaves.
@@ -19,7 +19,7 @@ pub struct Shape {
     pub leaf_nodes: usize,
 }
 
-impl Shape {
+impl TreeShape {
     /// Returns the shape of the smallest tree for `keys` keys: as few levels as hold them, and as few leaves.
     pub fn of(node_keys: usize, keys: usize) -> Self {
         let arity = node_keys + 1;
@@ -84,7 +84,7 @@ pub fn capacity<N: Node>(internal_levels: u32) -> Capacity {
 
 /// What a built tree consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Statistics {
+pub struct TreeStatistics {
     /// Elementary intervals of the searched half; a block of longer prefixes counts as one.
     pub intervals: usize,
     /// Levels above the leaves; a lookup reads one more node.
@@ -113,7 +113,7 @@ pub struct Statistics {
     pub block_bytes: usize,
 }
 
-impl Statistics {
+impl TreeStatistics {
     /// Returns the bytes that the paper counts: nodes and values, without the dictionary and the blocks.
     #[must_use]
     pub fn published_bytes(&self) -> usize {
@@ -124,13 +124,13 @@ impl Statistics {
 impl<K: Key, N: Node> PlanB<K, N> {
     /// Returns what the tree consists of.
     #[must_use]
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> TreeStatistics {
         let (intervals, value_bits) = match &self.codes {
             Codes::Narrow(codes) => (codes.len(), u16::BITS),
             Codes::Wide(codes) => (codes.len(), u32::BITS),
         };
         let leaf_nodes = self.nodes.len() - self.leaf_first;
-        Statistics {
+        TreeStatistics {
             intervals,
             internal_levels: self.levels,
             internal_nodes: self.leaf_first,

@@ -8,7 +8,7 @@ use crate::simd::Present;
 
 use super::build::tree;
 use super::layout::{Codes, Node, Node2x64, Node8x64, PlanB, lower_max, upper_bits, upper_max, word};
-use super::statistics::{Capacity, Shape, capacity};
+use super::statistics::{Capacity, TreeShape, capacity};
 
 type PlanB6 = PlanB<u128, Node8x64>;
 
@@ -42,7 +42,7 @@ fn answer(fib: &PlanB6, address: &str) -> u32 {
 #[test]
 fn separators_are_the_least_keys_below_their_child() {
     let keys: Vec<u64> = (1..=18).map(|at| at * 10).collect();
-    let shape = Shape::of(2, keys.len());
+    let shape = TreeShape::of(2, keys.len());
     let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
     let internal: Vec<u64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(internal, [70, 130, 30, 50, 90, 110, 150, 170]);
@@ -70,7 +70,7 @@ fn separators_are_the_least_keys_below_their_child() {
 fn every_count_of_keys_finds_every_rank() {
     for count in 0..=60 {
         let keys: Vec<u64> = (1..=count).map(|at| at * 2).collect();
-        let shape = Shape::of(2, keys.len());
+        let shape = TreeShape::of(2, keys.len());
         let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
         let fib = PlanB::<Toy<8>, Node2x64> {
             nodes,
@@ -91,7 +91,7 @@ fn every_count_of_keys_finds_every_rank() {
 /// A tree over the ends of intervals whose next hops are their numbers, from 1.
 fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
     let words: Vec<N::Word> = ends.iter().map(|&end| word::<K, N::Word>(end)).collect();
-    let shape = Shape::of(N::KEYS, words.len());
+    let shape = TreeShape::of(N::KEYS, words.len());
     let mut codes = Budget::default().buffer(words.len() + 1).unwrap();
     codes.extend(1..=words.len() as u16 + 1);
     PlanB {
@@ -148,7 +148,7 @@ fn deep_trees_find_every_rank() {
     for count in [52_489, 472_393] {
         let ends: Vec<u64> = (1..=count).map(|at| u64::MAX / (count + 1) * at).collect();
         let words = &ends;
-        let shape = Shape::of(8, words.len());
+        let shape = TreeShape::of(8, words.len());
         let mut codes = Budget::default().buffer(words.len() + 1).unwrap();
         codes.extend((0..=words.len()).map(|at| (at % 1_000) as u16 + 1));
         let fib = PlanB::<u128, Node8x64> {
@@ -213,8 +213,8 @@ fn capacities_of_section_3_2() {
     assert_eq!(capacity::<Node8x64>(0).keys, 8);
     // 2N intervals of N prefixes, and one key less: 235,466 prefixes fit five levels, 238,498 do not.
     assert!(2 * 235_466 <= five.keys && 2 * 238_498 > five.keys);
-    assert_eq!(Shape::of(8, 472_392).internal_levels, 5);
-    assert_eq!(Shape::of(8, 472_393).internal_levels, 6);
+    assert_eq!(TreeShape::of(8, 472_392).internal_levels, 5);
+    assert_eq!(TreeShape::of(8, 472_393).internal_levels, 6);
 }
 
 #[test]

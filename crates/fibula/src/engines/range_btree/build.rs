@@ -10,7 +10,9 @@ use crate::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
 use crate::simd::LANES;
 
 use super::NAME;
-use super::layout::{CHILDREN, FEW, Form, LASTS, NEVER, Node, ROOT, ROOT_CHILDREN, RangeBtree, Tree};
+use super::layout::{
+    CHILDREN, FEW, LASTS, NEVER, Node, ROOT, ROOT_CHILDREN, RangeBtree, RangeEncoding, TreeLayout,
+};
 
 impl<K: Ipv4Key> RangeBtree<K> {
     /// Builds the nodes of the routes.
@@ -62,17 +64,17 @@ impl Ranges {
         self.words[range.min(self.words.len() - 1)]
     }
 
-    fn nodes(&self, budget: &mut Budget) -> Result<(Form, Buffer<Node>), OutOfMemory> {
+    fn nodes(&self, budget: &mut Budget) -> Result<(RangeEncoding, Buffer<Node>), OutOfMemory> {
         let count = self.words.len();
         if count <= FEW {
             let nodes = if count <= FEW / 2 { 2 } else { 4 };
             let mut all = budget.buffer(2 * nodes)?;
             all.extend((0..nodes).map(|node| core::array::from_fn(|at| self.last(LANES * node + at))));
             all.extend((0..nodes).map(|node| core::array::from_fn(|at| self.word(LANES * node + at))));
-            return Ok((Form::Few { nodes }, all));
+            return Ok((RangeEncoding::Few { nodes }, all));
         }
         let width = if self.union < 1 << 8 { 0 } else { u32::from(self.union >= 1 << 16) + 1 };
-        let (tree, nodes) = Tree::of(count, width);
+        let (tree, nodes) = TreeLayout::of(count, width);
         let leaf_ranges = LASTS[width as usize] + 1;
         let mut all = budget.buffer(nodes + 1)?;
         let last_below = |leaves: usize| self.last(leaves * leaf_ranges - 1);
@@ -98,7 +100,7 @@ impl Ranges {
         all.extend((first..nodes).map(|node| self.leaf((node - first) * leaf_ranges, width)));
         // Single lookups compare two nodes at once, so a node of padding must follow the last one.
         all.push([NEVER; LANES]);
-        Ok((Form::Tree(tree), all))
+        Ok((RangeEncoding::Tree(tree), all))
     }
 
     /// Returns the leaf that begins with this range.

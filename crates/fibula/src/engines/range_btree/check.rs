@@ -3,12 +3,12 @@
 use crate::fib::CheckError;
 use crate::simd::LANES;
 
-use super::layout::{FEW, Form, LASTS, NEVER, RangeBtree, Tree, value};
+use super::layout::{FEW, LASTS, NEVER, RangeBtree, RangeEncoding, TreeLayout, value};
 
 impl<K> RangeBtree<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         match &self.form {
-            Form::Few { nodes } => {
+            RangeEncoding::Few { nodes } => {
                 let sized = [2, 4].contains(nodes) && self.nodes.len() == 2 * nodes;
                 CheckError::unless(sized, "(1) as many registers of next hops as of addresses", *nodes)?;
                 let words = self.nodes.as_flattened();
@@ -21,15 +21,15 @@ impl<K> RangeBtree<K> {
                 )?;
                 differ(values, ranges)
             }
-            Form::Tree(tree) => self.walk_tree(tree),
+            RangeEncoding::Tree(tree) => self.walk_tree(tree),
         }
     }
 
-    fn walk_tree(&self, tree: &Tree) -> Result<(), CheckError> {
+    fn walk_tree(&self, tree: &TreeLayout) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let lasts = *LASTS.get(tree.width as usize).ok_or(CheckError::new("(5) a width of values", 0))?;
         let leaves = self.nodes.len().saturating_sub(tree.leaves() + 1);
-        let (shape, nodes) = Tree::of(leaves * (lasts + 1), tree.width);
+        let (shape, nodes) = TreeLayout::of(leaves * (lasts + 1), tree.width);
         holds(shape == *tree && nodes + 1 == self.nodes.len(), "(2) levels follow one another", nodes)?;
         holds(self.nodes[nodes] == [NEVER; LANES], "(2) the padding is empty", nodes)?;
 

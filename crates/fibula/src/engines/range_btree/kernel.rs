@@ -4,7 +4,7 @@ use crate::fib::parts::lanes;
 use crate::net::{Ipv4Key, NextHop};
 use crate::simd::{LANES, kernel};
 
-use super::layout::{Form, LASTS, Node, ROOT, RangeBtree, Tree, value};
+use super::layout::{LASTS, Node, ROOT, RangeBtree, RangeEncoding, TreeLayout, value};
 
 kernel! {
     /// Looks up a block of keys among at most 16 ranges.
@@ -78,7 +78,7 @@ kernel! {
     /// Looks up a block of keys: the root in registers, and then each level for all keys.
     pub(super) fn tree[const WIDTH: u32](
         nodes: &[Node],
-        shape: &Tree,
+        shape: &TreeLayout,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
     )
@@ -139,13 +139,13 @@ kernel! {
         let words = fib.nodes.as_flattened();
         let sixteen = |node: usize| words[node * LANES..].first_chunk().expect("padding follows");
         match &fib.form {
-            Form::Few { nodes: 2 } => {
+            RangeEncoding::Few { nodes: 2 } => {
                 let at = op::rank_first::<16>(sixteen(0), key) as usize;
                 NextHop::new(words[16 + at % 16])
             }
             form => {
                 let at = op::rank_first::<16>(sixteen(0), key) + op::rank_first::<16>(sixteen(2), key);
-                let Form::Tree(tree) = form else { return NextHop::new(words[32 + at as usize % 32]) };
+                let RangeEncoding::Tree(tree) = form else { return NextHop::new(words[32 + at as usize % 32]) };
                 let mut at = at + ROOT as u32;
                 for level in 0..tree.levels {
                     let rank = op::rank_first::<7>(sixteen(at as usize), key);

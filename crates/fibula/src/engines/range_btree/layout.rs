@@ -8,7 +8,7 @@ use crate::simd::LANES;
 /// Ranges below a tree of their last addresses, or side by side if they fit registers.
 #[derive(Debug, Clone)]
 pub(crate) struct RangeBtree<K> {
-    pub(super) form: Form,
+    pub(super) form: RangeEncoding,
     /// Few ranges: last addresses, then next hops. A tree: the root, the inner nodes level by level, the leaves, and a
     /// node of padding.
     pub(super) nodes: Buffer<Node>,
@@ -20,19 +20,19 @@ pub(super) type Node = [u32; LANES];
 
 /// How the ranges are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RangeEncoding {
     /// At most [`FEW`] ranges: registers of last addresses, and the same number of registers of next hops.
     Few {
         /// Number of nodes with last addresses, 2 or 4.
         nodes: usize,
     },
     /// A tree.
-    Tree(Tree),
+    Tree(TreeLayout),
 }
 
 /// The shape of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tree {
+pub(super) struct TreeLayout {
     /// Binary logarithm of the bytes of a value, at most 2.
     pub(super) width: u32,
     /// Number of levels of inner nodes below the root.
@@ -73,7 +73,7 @@ pub(super) fn value(leaf: &Node, width: u32, number: usize) -> u32 {
     word & (u32::MAX >> (32 - (8 << width)))
 }
 
-impl Tree {
+impl TreeLayout {
     /// Returns the shape of a tree of this many ranges, and the number of its nodes without the padding.
     pub(super) fn of(ranges: usize, width: u32) -> (Self, usize) {
         let leaves = ranges.div_ceil(LASTS[width as usize] + 1);

@@ -7,7 +7,7 @@ use crate::net::{Ipv4Key, NextHop};
 use crate::simd::{self, Present};
 
 use super::kernel;
-use super::layout::{Form, ROOT, RangeBtree};
+use super::layout::{ROOT, RangeBtree, RangeEncoding};
 
 impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
@@ -27,17 +27,17 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
         }
         let nodes = &self.nodes[..];
         match &self.form {
-            Form::Few { nodes: 2 } => {
+            RangeEncoding::Few { nodes: 2 } => {
                 let nodes = nodes.first_chunk().expect("two registers of each");
                 lanes::for_each_block(keys, results, |keys, found| kernel::sixteen(isa, nodes, keys, found));
             }
-            Form::Few { .. } => {
+            RangeEncoding::Few { .. } => {
                 let (lasts, values) = (first(nodes), first(&nodes[ROOT..]));
                 lanes::for_each_block(keys, results, |keys, found| {
                     kernel::thirty_two::<true>(isa, lasts, values, 0, keys, found);
                 });
             }
-            Form::Tree(tree) => {
+            RangeEncoding::Tree(tree) => {
                 let root = first(nodes);
                 let kernel = match tree.width {
                     0 => kernel::tree::<0>,

@@ -2,19 +2,19 @@
 
 use core::marker::PhantomData;
 
-use crate::fib::sections::{Owned, Parts, PartsError, Sections};
+use crate::fib::sections::{OwnedWords, Parts, PartsError, Sections};
 use crate::fib::{CheckError, Fib};
 use crate::net::Ipv4Key;
 
 use super::NAME;
-use super::layout::{Form, LASTS, Node, RangeBtree, Tree};
+use super::layout::{LASTS, Node, RangeBtree, RangeEncoding, TreeLayout};
 
 impl<K> RangeBtree<K> {
     pub(super) fn parts(&self) -> Sections<'_> {
         let (width, leaves) = match self.form {
-            Form::Few { .. } => (2, 0),
+            RangeEncoding::Few { .. } => (2, 0),
             // The padding follows the leaves.
-            Form::Tree(tree) => (tree.width, self.nodes.len().saturating_sub(tree.leaves() + 1)),
+            RangeEncoding::Tree(tree) => (tree.width, self.nodes.len().saturating_sub(tree.leaves() + 1)),
         };
         Sections::new(NAME, &[("width", width.into()), ("leaves", leaves as u64)])
             .with("nodes", self.nodes.as_flattened())
@@ -25,12 +25,12 @@ impl<K> RangeBtree<K> {
     /// Returns the arrays and numbers that lookups read: the nodes, and where the levels below the root begin.
     pub(super) fn searched(&self) -> Sections<'_> {
         let (width, levels, few, starts) = match self.form {
-            Form::Few { nodes } => (2, 0, nodes, vec![0]),
-            Form::Tree(tree) => (tree.width, tree.levels, 0, tree.starts[..=tree.levels].to_vec()),
+            RangeEncoding::Few { nodes } => (2, 0, nodes, vec![0]),
+            RangeEncoding::Tree(tree) => (tree.width, tree.levels, 0, tree.starts[..=tree.levels].to_vec()),
         };
         Sections::new(NAME, &[("width", width.into()), ("levels", levels as u64), ("few", few as u64)])
             .with("nodes", self.nodes.as_flattened())
-            .with_copy("starts", Owned::Narrow(starts))
+            .with_copy("starts", OwnedWords::Narrow(starts))
     }
 }
 
@@ -43,12 +43,12 @@ pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, Part
         0 => {
             let sized = [4, 8].contains(&nodes.len());
             CheckError::unless(sized, "(1) two or four registers of each", nodes.len())?;
-            Form::Few { nodes: nodes.len() / 2 }
+            RangeEncoding::Few { nodes: nodes.len() / 2 }
         }
         leaves => {
-            let (tree, count) = Tree::of(leaves * (LASTS[width as usize] + 1), width);
+            let (tree, count) = TreeLayout::of(leaves * (LASTS[width as usize] + 1), width);
             CheckError::unless(nodes.len() == count + 1, "(2) levels follow one another", nodes.len())?;
-            Form::Tree(tree)
+            RangeEncoding::Tree(tree)
         }
     };
     Ok(Box::new(RangeBtree::<K> { form, nodes, keys: PhantomData }))

@@ -6,7 +6,7 @@ use crate::fib::parts::lanes;
 use crate::net::{Ipv4Key, NextHop};
 use crate::simd::LANES;
 
-use super::layout::{CHILDREN, Form, Node, ROOT, RangeBtree, Tree, value};
+use super::layout::{CHILDREN, Node, ROOT, RangeBtree, RangeEncoding, TreeLayout, value};
 
 impl<K: Ipv4Key> RangeBtree<K> {
     /// Looks up one key.
@@ -31,9 +31,13 @@ impl<K: Ipv4Key> RangeBtree<K> {
     fn groups<const COUNT: usize>(&self, keys: &[K], results: &mut [Option<NextHop>]) {
         let nodes = &self.nodes[..];
         match &self.form {
-            Form::Few { nodes: 2 } => each::<K, COUNT>(keys, results, |keys| few::<COUNT, 16>(nodes, keys)),
-            Form::Few { .. } => each::<K, COUNT>(keys, results, |keys| few::<COUNT, 32>(nodes, keys)),
-            Form::Tree(tree) => match tree.width {
+            RangeEncoding::Few { nodes: 2 } => {
+                each::<K, COUNT>(keys, results, |keys| few::<COUNT, 16>(nodes, keys));
+            }
+            RangeEncoding::Few { .. } => {
+                each::<K, COUNT>(keys, results, |keys| few::<COUNT, 32>(nodes, keys));
+            }
+            RangeEncoding::Tree(tree) => match tree.width {
                 0 => each::<K, COUNT>(keys, results, |keys| walk::<COUNT, 0>(nodes, tree, keys)),
                 1 => each::<K, COUNT>(keys, results, |keys| walk::<COUNT, 1>(nodes, tree, keys)),
                 _ => each::<K, COUNT>(keys, results, |keys| walk::<COUNT, 2>(nodes, tree, keys)),
@@ -68,7 +72,7 @@ fn few<const COUNT: usize, const RANGES: usize>(nodes: &[Node], keys: &[u32; COU
 #[inline(always)]
 fn walk<const COUNT: usize, const WIDTH: u32>(
     nodes: &[Node],
-    tree: &Tree,
+    tree: &TreeLayout,
     keys: &[u32; COUNT],
 ) -> [u32; COUNT] {
     let words = nodes.as_flattened();

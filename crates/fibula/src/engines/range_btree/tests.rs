@@ -1,7 +1,7 @@
 //! Where the forms change: the number of ranges, and the widest next hop.
 
 use super::RangeBtree;
-use super::layout::{FEW, Form, LASTS, ROOT_CHILDREN};
+use super::layout::{FEW, LASTS, ROOT_CHILDREN, RangeEncoding};
 use crate::fib::Fib;
 use crate::fib::parts::lanes;
 use crate::memory::Limits;
@@ -40,8 +40,8 @@ fn ranges_decide_the_form() {
             for ranges in [full, full + 1] {
                 let fib = build(ranges as u32, id);
                 match fib.form {
-                    Form::Few { nodes } => assert_eq!(nodes, if ranges <= FEW / 2 { 2 } else { 4 }),
-                    Form::Tree(tree) => {
+                    RangeEncoding::Few { nodes } => assert_eq!(nodes, if ranges <= FEW / 2 { 2 } else { 4 }),
+                    RangeEncoding::Tree(tree) => {
                         assert!(ranges > FEW);
                         assert_eq!(tree.width as usize, width);
                         let expected = levels.iter().filter(|&&full| ranges > full).count();
@@ -56,13 +56,13 @@ fn ranges_decide_the_form() {
 #[test]
 fn the_widest_next_hop_decides_the_width() {
     for (id, width) in [(255, 0), (256, 1), (65_535, 1), (65_536, 2), (u32::MAX, 2)] {
-        assert!(matches!(build(100, id).form, Form::Tree(tree) if tree.width == width), "{id}");
+        assert!(matches!(build(100, id).form, RangeEncoding::Tree(tree) if tree.width == width), "{id}");
         // The only next hop, because the bits of others would make it wider.
         let alone: Vec<_> = (0..50)
             .map(|at| Route::new(Prefix::masked(at << 9, 24).unwrap(), NextHop::new(id).unwrap()))
             .collect();
         let fib = RangeBtree::build(&RouteSlice::new(&alone).unwrap(), Limits::default()).unwrap();
-        assert!(matches!(fib.form, Form::Tree(tree) if tree.width == width), "{id} alone");
+        assert!(matches!(fib.form, RangeEncoding::Tree(tree) if tree.width == width), "{id} alone");
     }
 }
 
@@ -81,8 +81,8 @@ fn the_check_finds_what_is_broken() {
         let fib = build(ranges, 7);
         // The words of last addresses. In other words, any next hop is as valid as another.
         let is_last = |at: &usize| match fib.form {
-            Form::Few { nodes } => *at < nodes * LANES,
-            Form::Tree(tree) => *at < tree.leaves() * LANES || at % LANES < LASTS[0],
+            RangeEncoding::Few { nodes } => *at < nodes * LANES,
+            RangeEncoding::Tree(tree) => *at < tree.leaves() * LANES || at % LANES < LASTS[0],
         };
         for at in (0..fib.nodes.len() * LANES).filter(is_last) {
             let mut broken = fib.clone();

@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{Publication, Retired, Stored};
+use crate::fib::in_place::{Publication, RetiredUnit, StoredWords};
 use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared, Word};
 
 use super::units::{Unit, Units};
@@ -32,14 +32,14 @@ pub struct Arena<T: Word> {
 
 /// How much a change had taken and given up.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Mark {
+pub struct ArenaSavepoint {
     made: usize,
     gone: usize,
 }
 
 /// The form of an array.
 #[derive(Debug, Clone, Copy)]
-pub struct Form {
+pub struct ArrayLayout {
     /// Its number among those of the structure.
     pub number: u8,
     /// Words of an element.
@@ -57,8 +57,8 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// When the system has no more addresses.
-    pub fn new(built: &[T::Atomic], form: Form) -> Result<Self, OutOfMemory> {
-        let Form { number, width, most, padding, huge_pages } = form;
+    pub fn new(built: &[T::Atomic], form: ArrayLayout) -> Result<Self, OutOfMemory> {
+        let ArrayLayout { number, width, most, padding, huge_pages } = form;
         let words = Shared::zeros(most as usize * width + padding, huge_pages)?;
         for (word, to) in built.iter().zip(&words[..]) {
             word.read().write(to);
@@ -180,12 +180,12 @@ impl<T: Word> Arena<T> {
     }
 
     /// Returns how much is prepared, to come back to.
-    pub fn mark(&self) -> Mark {
-        Mark { made: self.made.len(), gone: self.gone.len() }
+    pub fn mark(&self) -> ArenaSavepoint {
+        ArenaSavepoint { made: self.made.len(), gone: self.gone.len() }
     }
 
     /// Takes back what was taken and given up since.
-    pub fn back_to(&mut self, mark: Mark) {
+    pub fn back_to(&mut self, mark: ArenaSavepoint) {
         for unit in self.made.drain(mark.made..) {
             self.units.give_expected(unit);
         }
@@ -201,14 +201,14 @@ impl<T: Word> Arena<T> {
     }
 
     /// Returns what is told of some words.
-    pub fn stored(&self, words: Range<usize>) -> Stored<'_> {
-        Stored::part(self.number, T::words(&self.words), words)
+    pub fn stored(&self, words: Range<usize>) -> StoredWords<'_> {
+        StoredWords::part(self.number, T::words(&self.words), words)
     }
 
     /// Tells of all words in use.
     pub fn emit_all(&self, publication: &mut dyn Publication) {
         let end = self.units.end() as usize * self.width;
-        publication.stored(Stored::whole(self.number, T::words(&self.words), end));
+        publication.stored(StoredWords::whole(self.number, T::words(&self.words), end));
     }
 
     /// Returns the words of free units.
@@ -226,7 +226,7 @@ impl<T: Word> Arena<T> {
         self.units.expect_less(self.made.len());
         self.made.clear();
         for unit in self.gone.drain(..) {
-            publication.retire(Retired { array: self.number, unit });
+            publication.retire(RetiredUnit { array: self.number, unit });
         }
     }
 
@@ -245,7 +245,7 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// At the first element that has no unit, or more than one.
-    pub fn check(&self, mut used: Vec<Unit>, retired: &[Retired]) -> Result<(), CheckError> {
+    pub fn check(&self, mut used: Vec<Unit>, retired: &[RetiredUnit]) -> Result<(), CheckError> {
         let own = retired.iter().filter(|retired| retired.array == self.number);
         used.extend(own.map(|retired| retired.unit));
         self.units.check(used)

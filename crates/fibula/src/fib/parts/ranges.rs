@@ -31,7 +31,7 @@ const OPEN: usize = 129;
 
 /// A route that contains the current address.
 #[derive(Debug, Clone, Copy)]
-struct Open<K> {
+struct OpenRoute<K> {
     last: K,
     next_hop: Option<NextHop>,
 }
@@ -45,7 +45,7 @@ pub fn visit<K: Key>(
     each: impl FnMut(Range<K>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let mut sweep = Sweep {
-        outside: Open { last: within.last(), next_hop: None },
+        outside: OpenRoute { last: within.last(), next_hop: None },
         open: None,
         depth: 0,
         pending: Range { start: within.addr(), next_hop: None },
@@ -82,16 +82,16 @@ pub fn try_for_each<K: Key, E>(
 }
 
 /// Returns a stack that is written whole.
-fn stack<K: Copy>(open: Open<K>) -> [Open<K>; OPEN] {
+fn stack<K: Copy>(open: OpenRoute<K>) -> [OpenRoute<K>; OPEN] {
     [open; OPEN]
 }
 
 struct Sweep<K, F> {
     /// The route that contains all of `within`.
-    outside: Open<K>,
+    outside: OpenRoute<K>,
     /// Open routes inside `within`, the outermost first, from index 1 on. Changes of most prefixes find none, and to write
     /// the stack took longer than what is left.
-    open: Option<[Open<K>; OPEN]>,
+    open: Option<[OpenRoute<K>; OPEN]>,
     /// Index of the innermost open route; 0 for the one outside.
     depth: usize,
     /// The current range; a later event at the same address changes its next hop.
@@ -110,7 +110,7 @@ impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
     }
 
     /// Returns the open route of an index.
-    fn open(&self, at: usize) -> Open<K> {
+    fn open(&self, at: usize) -> OpenRoute<K> {
         self.open.as_ref().filter(|_| at > 0).map_or(self.outside, |open| open[at])
     }
 
@@ -122,7 +122,7 @@ impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
             self.outside.next_hop = next_hop;
         } else {
             self.depth += 1;
-            let innermost = Open { last: prefix.last(), next_hop };
+            let innermost = OpenRoute { last: prefix.last(), next_hop };
             self.open.get_or_insert_with(|| stack(innermost))[self.depth] = innermost;
         }
         self.change(prefix.addr(), next_hop)

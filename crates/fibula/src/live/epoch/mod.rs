@@ -10,7 +10,7 @@
 //!
 //! # The protocol
 //!
-//! A [`Domain`] has an *epoch*, a number that grows by 1 with every change. Each reader has a [`Slot`], a word on a
+//! A [`Domain`] has an *epoch*, a number that grows by 1 with every change. Each reader has a [`ReaderSlot`], a word on a
 //! cache line of its own that only this reader writes: 0 while it is idle, else the epoch of its *pin*.
 //!
 //! ```text
@@ -80,8 +80,8 @@
 //!
 //! A pinned reader keeps everything that was retired since its pin, and nothing else: memory, never the writer's
 //! changes or other readers. A reader that stays pinned for ever would let the list grow for ever, so its owner limits
-//! [`Retired::bytes`] and calls [`Retired::wait`] at the limit. It ends after a timeout at the latest, and then names the
-//! reader. The timeout is needed: if the thread that writes has a pin of its own, waiting cannot end it. A [`Slot`] that
+//! [`RetireList::bytes`] and calls [`RetireList::wait`] at the limit. It ends after a timeout at the latest, and then names the
+//! reader. The timeout is needed: if the thread that writes has a pin of its own, waiting cannot end it. A [`ReaderSlot`] that
 //! is leaked while pinned (`mem::forget`) counts as pinned for ever.
 //!
 //! # Bounds
@@ -98,9 +98,9 @@ mod retired;
 mod slots;
 mod wait;
 
-pub(crate) use retired::Retired;
-pub(crate) use slots::Slot;
-use slots::{Line, Slots};
+pub(crate) use retired::RetireList;
+pub(crate) use slots::ReaderSlot;
+use slots::{PaddedWord, ReaderSlots};
 
 /// The value of the slot of a reader that is not pinned.
 const IDLE: u64 = 0;
@@ -110,14 +110,14 @@ const FIRST: u64 = IDLE + 1;
 
 /// The epoch and the readers of one writer. Shared by all of them; a domain may serve many tables that have one writer.
 pub(crate) struct Domain {
-    epoch: Line,
-    slots: Mutex<Slots>,
+    epoch: PaddedWord,
+    slots: Mutex<ReaderSlots>,
 }
 
 impl Domain {
     /// Returns a domain without readers. The limits apply to the memory of their slots.
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { epoch: Line(AtomicU64::new(FIRST)), slots: Mutex::new(Slots::new(limits)) }
+        Self { epoch: PaddedWord(AtomicU64::new(FIRST)), slots: Mutex::new(ReaderSlots::new(limits)) }
     }
 
     /// Returns the epoch. Exact for the writer; for others it may have grown since.
@@ -144,12 +144,12 @@ impl Domain {
     }
 
     /// Returns the oldest pin, and below it or the epoch what may be reclaimed.
-    fn oldest_pin(&self) -> Option<Pin> {
+    fn oldest_pin(&self) -> Option<SeenPin> {
         self.slots().oldest_pin()
     }
 
     /// Locks the slots. A thread that panicked meanwhile has left them intact: each step under the lock is complete.
-    fn slots(&self) -> MutexGuard<'_, Slots> {
+    fn slots(&self) -> MutexGuard<'_, ReaderSlots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -162,7 +162,7 @@ impl fmt::Debug for Domain {
 
 /// A pin that the writer has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pin {
+struct SeenPin {
     reader: usize,
     epoch: u64,
 }
@@ -170,7 +170,7 @@ struct Pin {
 /// A reader that keeps items retired since its pin from being freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stalled {
-    /// The reader's number ([`Slot::number`]).
+    /// The reader's number ([`ReaderSlot::number`]).
     pub(crate) reader: usize,
     /// The number of epochs since its pin or its last refresh.
     pub(crate) epochs: u64,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Domain, Pin, Stalled};
+use super::{Domain, SeenPin, Stalled};
 use crate::memory::{Budget, Memory, OutOfMemory};
 
 /// The writer's list of retired items, in the order of the epochs. All calls take the same domain.
@@ -10,27 +10,27 @@ use crate::memory::{Budget, Memory, OutOfMemory};
 /// A list that is dropped drops its items at once, even while readers are pinned. If that would harm a reader, keep the
 /// list where readers keep it alive.
 #[derive(Debug)]
-pub(crate) struct Retired<T> {
-    items: VecDeque<Item<T>>,
+pub(crate) struct RetireList<T> {
+    items: VecDeque<RetiredItem<T>>,
     /// The sum over the items.
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Item<T> {
+struct RetiredItem<T> {
     /// The epoch in which it was retired.
     epoch: u64,
     bytes: usize,
     content: T,
 }
 
-impl<T> Default for Retired<T> {
+impl<T> Default for RetireList<T> {
     fn default() -> Self {
         Self { items: VecDeque::new(), bytes: 0 }
     }
 }
 
-impl<T> Retired<T> {
+impl<T> RetireList<T> {
     /// Makes room for `additional` more items, so that a change can fail before its first store and not after it.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl<T> Retired<T> {
 
     fn grow(&mut self, capacity: usize, budget: &mut Budget) -> Result<(), OutOfMemory> {
         let mut items = VecDeque::new();
-        let bytes = capacity.saturating_mul(size_of::<Item<T>>());
+        let bytes = capacity.saturating_mul(size_of::<RetiredItem<T>>());
         let no_memory = |used_bytes| OutOfMemory { wanted_bytes: bytes, used_bytes, limit_bytes: None };
         // No allocator gives more, and a budget could not add it.
         if isize::try_from(bytes).is_err() {
@@ -75,7 +75,7 @@ impl<T> Retired<T> {
         }
     }
 
-    fn replace(&mut self, items: VecDeque<Item<T>>, budget: &mut Budget) {
+    fn replace(&mut self, items: VecDeque<RetiredItem<T>>, budget: &mut Budget) {
         budget.release(self.memory().allocated_bytes);
         self.items = items;
     }
@@ -88,7 +88,7 @@ impl<T> Retired<T> {
     pub(crate) fn retire(&mut self, domain: &Domain, content: T, bytes: usize) {
         assert!(self.items.len() < self.items.capacity(), "no room was reserved for a retired item");
         self.bytes += bytes;
-        self.items.push_back(Item { epoch: domain.epoch(), bytes, content });
+        self.items.push_back(RetiredItem { epoch: domain.epoch(), bytes, content });
     }
 
     /// Ends the epoch, after all entries of the change are stored, and returns the next. A change that retires nothing
@@ -108,7 +108,7 @@ impl<T> Retired<T> {
         let pin = domain.oldest_pin();
         let end = pin.map_or(epoch, |pin| pin.epoch);
         while self.oldest().is_some_and(|oldest| oldest < end) {
-            if let Some(Item { bytes, content, .. }) = self.items.pop_front() {
+            if let Some(RetiredItem { bytes, content, .. }) = self.items.pop_front() {
                 self.bytes -= bytes;
                 free(content);
             }
@@ -121,7 +121,7 @@ impl<T> Retired<T> {
         self.stalled_by(domain.oldest_pin(), domain.epoch())
     }
 
-    fn stalled_by(&self, oldest_pin: Option<Pin>, epoch: u64) -> Option<Stalled> {
+    fn stalled_by(&self, oldest_pin: Option<SeenPin>, epoch: u64) -> Option<Stalled> {
         let oldest = self.oldest()?;
         let pin = oldest_pin.filter(|pin| pin.epoch <= oldest && oldest < epoch)?;
         Some(Stalled { reader: pin.reader, epochs: epoch - pin.epoch })
@@ -149,6 +149,6 @@ impl<T> Retired<T> {
 
     /// Returns the memory of the list itself.
     pub(crate) fn memory(&self) -> Memory {
-        Memory { allocated_bytes: self.items.capacity() * size_of::<Item<T>>(), ..Memory::default() }
+        Memory { allocated_bytes: self.items.capacity() * size_of::<RetiredItem<T>>(), ..Memory::default() }
     }
 }

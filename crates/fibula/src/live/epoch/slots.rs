@@ -4,34 +4,34 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::super::sync::{Arc, AtomicU64, Ordering, fence};
-use super::{Domain, IDLE, Pin};
+use super::{Domain, IDLE, SeenPin};
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
 
 /// A word on cache lines of its own: two, because processors fetch them in pairs.
 #[repr(align(128))]
-pub(super) struct Line(pub(super) AtomicU64);
+pub(super) struct PaddedWord(pub(super) AtomicU64);
 
 /// Bytes that the allocator gives for one slot: the line, and the two counters of the `Arc` in front of it.
-const SLOT_BYTES: usize = 2 * size_of::<Line>();
+const SLOT_BYTES: usize = 2 * size_of::<PaddedWord>();
 
 /// All slots of a domain, in the order of their numbers.
-pub(super) struct Slots {
+pub(super) struct ReaderSlots {
     places: Vec<Place>,
     budget: Budget,
 }
 
 struct Place {
-    slot: Arc<Line>,
+    slot: Arc<PaddedWord>,
     taken: bool,
 }
 
-impl Slots {
+impl ReaderSlots {
     pub(super) fn new(limits: Limits) -> Self {
         Self { places: Vec::new(), budget: Budget::new(limits) }
     }
 
     /// Takes the free slot with the lowest number, or a new one.
-    fn take(&mut self) -> Result<(usize, Arc<Line>), OutOfMemory> {
+    fn take(&mut self) -> Result<(usize, Arc<PaddedWord>), OutOfMemory> {
         let number = match self.places.iter().position(|place| !place.taken) {
             Some(number) => number,
             None => self.add()?,
@@ -44,7 +44,7 @@ impl Slots {
     fn add(&mut self) -> Result<usize, OutOfMemory> {
         self.budget.reserve(&mut self.places, 1)?;
         self.budget.charge(SLOT_BYTES)?;
-        self.places.push(Place { slot: Arc::new(Line(AtomicU64::new(IDLE))), taken: false });
+        self.places.push(Place { slot: Arc::new(PaddedWord(AtomicU64::new(IDLE))), taken: false });
         Ok(self.places.len() - 1)
     }
 
@@ -62,15 +62,15 @@ impl Slots {
     }
 
     /// Returns the pin with the lowest epoch.
-    pub(super) fn oldest_pin(&self) -> Option<Pin> {
-        let mut oldest: Option<Pin> = None;
+    pub(super) fn oldest_pin(&self) -> Option<SeenPin> {
+        let mut oldest: Option<SeenPin> = None;
         for (reader, place) in self.places.iter().enumerate() {
             if !place.taken {
                 continue;
             }
             let epoch = place.slot.0.load(Ordering::Acquire);
             if epoch != IDLE && oldest.is_none_or(|pin| epoch < pin.epoch) {
-                oldest = Some(Pin { reader, epoch });
+                oldest = Some(SeenPin { reader, epoch });
             }
         }
         oldest
@@ -81,9 +81,9 @@ impl Slots {
 ///
 /// Whatever the reader found in the tables is valid from [`pin`](Self::pin) to the next call of any of the three, and a
 /// type that borrows must make sure of that.
-pub(crate) struct Slot {
+pub(crate) struct ReaderSlot {
     domain: Arc<Domain>,
-    slot: Arc<Line>,
+    slot: Arc<PaddedWord>,
     number: usize,
     /// `Send`, but not `Sync`: only one thread may store.
     _not_sync: OfOneThread<()>,
@@ -105,7 +105,7 @@ trait SharedByThreads {}
 // named by the compiler instead of the message.
 unsafe impl<T: SharedByThreads> Sync for OfOneThread<T> {}
 
-impl Slot {
+impl ReaderSlot {
     /// Registers a reader. Takes a lock, and at times allocates.
     ///
     /// # Errors
@@ -155,15 +155,15 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ReaderSlot {
     fn drop(&mut self) {
         self.unpin();
         self.domain.slots().give_back(self.number);
     }
 }
 
-impl fmt::Debug for Slot {
+impl fmt::Debug for ReaderSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("ReaderSlot").field("number", &self.number).finish_non_exhaustive()
     }
 }

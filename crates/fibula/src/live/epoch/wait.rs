@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Domain, Retired, Stalled};
+use super::{Domain, RetireList, Stalled};
 
 /// Steps of waiting in which the thread keeps its core, twice as long each time: a few microseconds in all.
 const SPINS: u32 = 8;
@@ -14,7 +14,7 @@ const SHORTEST: Duration = Duration::from_micros(50);
 /// The longest sleep: the time that a reader's end may go unnoticed.
 const LONGEST: Duration = Duration::from_millis(1);
 
-impl<T> Retired<T> {
+impl<T> RetireList<T> {
     /// Reclaims until at most `limit_bytes` are left or no reader keeps any. Call it between changes: items that were
     /// retired since the last [`advance`](Self::advance) are not waited for.
     ///

@@ -32,14 +32,14 @@ impl Block {
 
 /// Why there is no block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::vrf) enum Refusal {
+pub(in crate::vrf) enum BlockRefusal {
     /// Memory ran out.
     Memory(OutOfMemory),
     /// The routes need more objects than values can number.
     TooLarge,
 }
 
-impl From<OutOfMemory> for Refusal {
+impl From<OutOfMemory> for BlockRefusal {
     fn from(error: OutOfMemory) -> Self {
         Self::Memory(error)
     }
@@ -74,7 +74,10 @@ struct Builder<'a, K> {
 ///
 /// # Errors
 /// When memory runs out, or there are too many objects.
-pub(in crate::vrf) fn build<K: Key>(routes: &dyn Routes<K>, budget: &mut Budget) -> Result<Block, Refusal> {
+pub(in crate::vrf) fn build<K: Key>(
+    routes: &dyn Routes<K>,
+    budget: &mut Budget,
+) -> Result<Block, BlockRefusal> {
     let mut starts = Vec::new();
     let mut first = 0;
     ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
@@ -105,7 +108,7 @@ pub(in crate::vrf) fn build<K: Key>(routes: &dyn Routes<K>, budget: &mut Budget)
 impl<K: Key> Builder<'_, K> {
     /// Appends the pieces of the windows at a depth, for the ranges that begin at `starts[from..end]`, which differ in
     /// these and later windows only; the space begins with the next hop `first`.
-    fn pieces(&mut self, depth: u8, from: usize, end: usize, first: u32) -> Result<(), Refusal> {
+    fn pieces(&mut self, depth: u8, from: usize, end: usize, first: u32) -> Result<(), BlockRefusal> {
         let base = self.pieces.len();
         let is_next =
             |starts: &[(K, u32)], at: usize, here: u32| at < end && window(starts[at].0, depth) == here;
@@ -151,12 +154,12 @@ impl<K: Key> Builder<'_, K> {
     }
 
     /// Returns the value that leads to a next hop, 0 for none.
-    fn value(&mut self, word: u32) -> Result<u32, Refusal> {
+    fn value(&mut self, word: u32) -> Result<u32, BlockRefusal> {
         if word < BELOW { Ok(word) } else { self.number([word, word, 0, u32::MAX]) }
     }
 
     /// Returns the value of a window within which the answer changes.
-    fn object(&mut self, depth: u8, from: usize, end: usize, first: u32) -> Result<u32, Refusal> {
+    fn object(&mut self, depth: u8, from: usize, end: usize, first: u32) -> Result<u32, BlockRefusal> {
         if let Some(record) = self.record(depth, from, end, first) {
             return self.number(record);
         }
@@ -182,7 +185,7 @@ impl<K: Key> Builder<'_, K> {
     }
 
     /// Returns the value that leads to an object. Equal objects are one.
-    fn number(&mut self, object: Object) -> Result<u32, Refusal> {
+    fn number(&mut self, object: Object) -> Result<u32, BlockRefusal> {
         if 2 * self.objects.len() >= self.places.len() {
             self.make_places()?;
         }
@@ -192,7 +195,7 @@ impl<K: Key> Builder<'_, K> {
         }
         let number = self.objects.len();
         if number == OBJECTS {
-            return Err(Refusal::TooLarge);
+            return Err(BlockRefusal::TooLarge);
         }
         self.budget.push(&mut self.objects, object)?;
         self.places[place] = number as u32 + 1;
@@ -226,7 +229,7 @@ impl<K: Key> Builder<'_, K> {
     }
 
     /// Returns the block: objects, the first tree, the others.
-    fn finish(self, top: &[Line], levels: u32) -> Result<Block, Refusal> {
+    fn finish(self, top: &[Line], levels: u32) -> Result<Block, BlockRefusal> {
         let before = (self.objects.len() * OBJECT_WORDS).div_ceil(LINE_WORDS);
         let lines = before + top.len() + self.lines.len();
         let mut words = self.budget.vec(lines * LINE_WORDS)?;
@@ -241,8 +244,9 @@ impl<K: Key> Builder<'_, K> {
 }
 
 /// Appends the tree of these pieces (at least one). Returns the number of its inner levels.
-fn tree(pieces: &[Piece], lines: &mut Vec<Line>, budget: &mut Budget) -> Result<u32, Refusal> {
-    let levels = (0..LEVELS).find(|&levels| pieces.len() <= capacity(levels)).ok_or(Refusal::TooLarge)?;
+fn tree(pieces: &[Piece], lines: &mut Vec<Line>, budget: &mut Budget) -> Result<u32, BlockRefusal> {
+    let levels =
+        (0..LEVELS).find(|&levels| pieces.len() <= capacity(levels)).ok_or(BlockRefusal::TooLarge)?;
     node(pieces, levels, lines, budget)?;
     Ok(levels as u32)
 }

@@ -13,7 +13,7 @@ use super::layout::{
 };
 
 /// The state of a verification: the block, and the counts of its parts that were visited.
-struct Walk<'a> {
+struct BlockCheck<'a> {
     words: &'a [AtomicU32],
     /// The line of the root.
     root: usize,
@@ -32,7 +32,7 @@ type Values = Vec<(u32, u32)>;
 pub(in crate::vrf) fn check<K: Key>(words: &[AtomicU32], before: u32, levels: u32) -> Result<(), CheckError> {
     let root = before as usize;
     let lines = vec![0; words.len() / LINE_WORDS];
-    let mut walk = Walk { words, root, lines, objects: vec![false; root * LINE_WORDS / OBJECT_WORDS] };
+    let mut walk = BlockCheck { words, root, lines, objects: vec![false; root * LINE_WORDS / OBJECT_WORDS] };
     walk.tree::<K>(root, levels as usize, 0)?;
     let is_met = |line: usize| line < root || walk.lines[line] == 1;
     CheckError::unless((0..walk.lines.len()).all(is_met), "(1) every line is in one tree", walk.lines.len())?;
@@ -41,7 +41,7 @@ pub(in crate::vrf) fn check<K: Key>(words: &[AtomicU32], before: u32, levels: u3
     CheckError::unless(dense && used.div_ceil(4) == root, "(1) objects fill the lines before the root", used)
 }
 
-impl Walk<'_> {
+impl BlockCheck<'_> {
     fn tree<K: Key>(&mut self, line: usize, levels: usize, depth: u8) -> Result<(), CheckError> {
         CheckError::unless(depth < windows::<K>(), "(5) trees are of windows that keys have", line)?;
         let mut values = Vec::new();

@@ -88,9 +88,9 @@ pub(super) fn last_window<K: Key>(depth: u8) -> u32 {
 ///
 /// Without the bit x there is no such VRF. Line 0 is a tree that has no next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::vrf) struct Root(pub(in crate::vrf) u32);
+pub(in crate::vrf) struct BlockRoot(pub(in crate::vrf) u32);
 
-impl Root {
+impl BlockRoot {
     /// The root of a VRF that does not exist.
     pub(in crate::vrf) const ABSENT: Self = Self(0);
     /// The root of a VRF without routes.
@@ -140,18 +140,18 @@ impl Root {
 }
 
 /// Returns the word of the two halves.
-pub(in crate::vrf) fn word(v4: Root, v6: Root) -> u64 {
+pub(in crate::vrf) fn word(v4: BlockRoot, v6: BlockRoot) -> u64 {
     u64::from(v6.0) << 32 | u64::from(v4.0)
 }
 
 /// Returns the half of a word that is of IPv4 addresses.
 #[inline(always)]
-pub(in crate::vrf) fn half_v4(word: u64) -> Root {
-    Root(word as u32)
+pub(in crate::vrf) fn half_v4(word: u64) -> BlockRoot {
+    BlockRoot(word as u32)
 }
 
 /// Returns the half of a word that is of IPv6 addresses.
 #[inline(always)]
-pub(in crate::vrf) fn half_v6(word: u64) -> Root {
-    Root((word >> 32) as u32)
+pub(in crate::vrf) fn half_v6(word: u64) -> BlockRoot {
+    BlockRoot((word >> 32) as u32)
 }

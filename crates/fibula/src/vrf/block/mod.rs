@@ -52,8 +52,8 @@ mod single;
 mod tests;
 mod walk;
 
-pub(super) use build::{Block, Refusal, build};
+pub(super) use build::{Block, BlockRefusal, build};
 pub(super) use check::check;
-pub(super) use layout::{Root, half_v4, half_v6, word};
+pub(super) use layout::{BlockRoot, half_v4, half_v6, word};
 pub use single::engines;
-pub(super) use walk::{View, column, one};
+pub(super) use walk::{BlocksView, column, one};

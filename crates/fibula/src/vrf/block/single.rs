@@ -8,9 +8,9 @@ use crate::memory::{Budget, Limits, Memory, Shared};
 use crate::net::{Key, NextHop, Routes};
 use crate::simd::{self, Isa, Present};
 
-use super::build::{self, Refusal};
+use super::build::{self, BlockRefusal};
 use super::check::check;
-use super::layout::{OBJECTS, Root};
+use super::layout::{BlockRoot, OBJECTS};
 use super::walk;
 
 const NAME: &str = "vrf-block";
@@ -18,7 +18,7 @@ const NAME: &str = "vrf-block";
 /// One block.
 struct Single<K> {
     words: Shared<u32>,
-    root: Root,
+    root: BlockRoot,
     keys: PhantomData<fn(K)>,
 }
 
@@ -27,24 +27,24 @@ impl<K: Key> Single<K> {
         let memory = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);
         let block = build::build(routes, &mut budget).map_err(|refusal| match refusal {
-            Refusal::Memory(error) => memory(error),
-            Refusal::TooLarge => BuildError::limit(NAME, "objects", OBJECTS as u64, OBJECTS as u64 + 1),
+            BlockRefusal::Memory(error) => memory(error),
+            BlockRefusal::TooLarge => BuildError::limit(NAME, "objects", OBJECTS as u64, OBJECTS as u64 + 1),
         })?;
         let mut words = budget.buffer::<u32>(block.words.len()).map_err(memory)?;
         words.extend_from_slice(&block.words);
-        Ok(Self { words: words.into(), root: Root::tree(block.before, block.levels), keys: PhantomData })
+        Ok(Self { words: words.into(), root: BlockRoot::tree(block.before, block.levels), keys: PhantomData })
     }
 }
 
 impl<K: Key> Fib<K> for Single<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
-        NextHop::new(walk::one(simd::chosen(), &walk::View::new(&self.words), self.root, key))
+        NextHop::new(walk::one(simd::chosen(), &walk::BlocksView::new(&self.words), self.root, key))
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let roots = [self.root.0; 256];
-        let view = walk::View::new(&self.words);
+        let view = walk::BlocksView::new(&self.words);
         for (keys, results) in keys.chunks(roots.len()).zip(results.chunks_mut(roots.len())) {
             walk::column(isa, &view, &roots[..keys.len()], keys, NextHop::words(results));
         }

@@ -5,7 +5,7 @@ use crate::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use crate::simd::{LINE_WORDS, Present};
 
 use super::layout::{CHILDREN, LINES};
-use super::{Refusal, build, engines};
+use super::{BlockRefusal, build, engines};
 
 fn routes<K: Key>(count: u32, hop: impl Fn(u32) -> u32) -> Vec<Route<K>> {
     let len = K::BITS.min(32);
@@ -67,9 +67,9 @@ fn too_many_large_next_hops_are_refused() {
     assert!(build(&slice, &mut Budget::default()).is_ok());
     let more = self::routes::<u32>((1 << 15) + 1, |at| at + (1 << 16));
     let more = RouteSlice::new(&more).unwrap();
-    assert_eq!(build(&more, &mut Budget::default()).unwrap_err(), Refusal::TooLarge);
+    assert_eq!(build(&more, &mut Budget::default()).unwrap_err(), BlockRefusal::TooLarge);
     let refused = build(&slice, &mut Budget::new(Limits::within(1000)));
-    assert!(matches!(refused, Err(Refusal::Memory(_))));
+    assert!(matches!(refused, Err(BlockRefusal::Memory(_))));
 }
 
 #[test]

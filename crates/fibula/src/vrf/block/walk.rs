@@ -8,7 +8,7 @@ use crate::simd::{
     leaf_by_thirds, leaves_by_thirds, rank_by_thirds, ranks_by_thirds,
 };
 
-use super::layout::{BELOW, LEVELS, LINES, OBJECT_WORDS, Object, Root, SIGN, is_tree, window, windows};
+use super::layout::{BELOW, BlockRoot, LEVELS, LINES, OBJECT_WORDS, Object, SIGN, is_tree, window, windows};
 
 /// Keys of a group.
 const GROUP: usize = WIDE;
@@ -105,12 +105,12 @@ macro_rules! portable {
 
 /// The blocks of a family as lookups read them.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::vrf) struct View<'a> {
+pub(in crate::vrf) struct BlocksView<'a> {
     words: &'a [AtomicU32],
     lines: SharedLines<'a>,
 }
 
-impl<'a> View<'a> {
+impl<'a> BlocksView<'a> {
     #[inline]
     pub(in crate::vrf) fn new(words: &'a [AtomicU32]) -> Self {
         Self { words, lines: SharedLines::new(words) }
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
 
     /// Returns an object of the block with a root.
     #[inline(always)]
-    fn object(&self, root: Root, value: u32) -> Object {
+    fn object(&self, root: BlockRoot, value: u32) -> Object {
         let end = root.place() as usize * LINE_WORDS - (value & (BELOW - 1)) as usize * OBJECT_WORDS;
         let words = &self.words[end - OBJECT_WORDS..end];
         core::array::from_fn(|at| words[at].load(Ordering::Relaxed))
@@ -147,14 +147,14 @@ impl<'a> View<'a> {
 
     /// Looks up one key in a tree.
     #[inline(always)]
-    fn one<K: Key>(&self, root: Root, key: K, search: &impl Search) -> u32 {
+    fn one<K: Key>(&self, root: BlockRoot, key: K, search: &impl Search) -> u32 {
         let value = self.tree(root.place(), root.levels(), window(key, 0), search);
         if value & BELOW == 0 { value } else { self.below(root, value, key, search) }
     }
 
     /// Returns the next hop of a key whose first value is an object.
     #[inline(never)]
-    fn below<K: Key>(&self, root: Root, mut value: u32, key: K, search: &impl Search) -> u32 {
+    fn below<K: Key>(&self, root: BlockRoot, mut value: u32, key: K, search: &impl Search) -> u32 {
         let mut depth = 0;
         while value & BELOW != 0 {
             depth += 1;
@@ -188,14 +188,14 @@ impl<'a> View<'a> {
                 windows.iter_mut().zip(keys).zip(places.iter_mut().zip(roots))
             {
                 *window_of_key = window(key, 0) ^ SIGN;
-                *place = Root(root).place() * LINE_UNITS;
+                *place = BlockRoot(root).place() * LINE_UNITS;
             }
         }
         let mut most = 0;
         for &root in roots.as_flattened() {
             most = most.max(root);
         }
-        let most = most >> Root::LEVELS_AT;
+        let most = most >> BlockRoot::LEVELS_AT;
         for below in (0..most).rev() {
             let units = LINES[below as usize % LEVELS] * LINE_UNITS;
             let mut ranks = [[0; GROUP]; COUNT];
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
             for ((places, ranks), roots) in places.iter_mut().zip(ranks).zip(roots) {
                 for ((place, rank), &root) in places.iter_mut().zip(ranks).zip(roots) {
                     let next = place.wrapping_add(LINE_UNITS).wrapping_add(rank.wrapping_mul(units));
-                    let is_inner = Root(root).levels() > below;
+                    let is_inner = BlockRoot(root).levels() > below;
                     *place = if is_inner { next } else { *place };
                 }
                 if COUNT > 1 {
@@ -232,7 +232,7 @@ impl<'a> View<'a> {
         if windows::<K>() == 1 {
             for ((&root, &key), found) in roots.iter().zip(keys).zip(found) {
                 if *found & BELOW != 0 {
-                    *found = self.below(Root(root), *found, key, search);
+                    *found = self.below(BlockRoot(root), *found, key, search);
                 }
             }
             return;
@@ -241,7 +241,7 @@ impl<'a> View<'a> {
         // what is before the first line of its block, or the first words there are, and stays.
         let mut trees = 0;
         for lane in 0..GROUP {
-            let (root, value) = (Root(roots[lane]), found[lane]);
+            let (root, value) = (BlockRoot(roots[lane]), found[lane]);
             let is_below = value & BELOW != 0;
             let at = object_at(root, value);
             let words: &[AtomicU32; OBJECT_WORDS] =
@@ -255,7 +255,7 @@ impl<'a> View<'a> {
         while trees != 0 {
             let lane = trees.trailing_zeros() as usize;
             trees &= trees - 1;
-            found[lane] = self.below(Root(roots[lane]), found[lane], keys[lane], search);
+            found[lane] = self.below(BlockRoot(roots[lane]), found[lane], keys[lane], search);
         }
     }
 
@@ -272,7 +272,9 @@ impl<'a> View<'a> {
         let mut values = self.values(roots, keys, search);
         if COUNT > 1 && windows::<K>() > 1 {
             for (roots, values) in roots.iter().zip(&values) {
-                each_lane::<GROUP>(|lane| fetch_past(self.words, object_at(Root(roots[lane]), values[lane])));
+                each_lane::<GROUP>(|lane| {
+                    fetch_past(self.words, object_at(BlockRoot(roots[lane]), values[lane]));
+                });
             }
         }
         for group in 0..COUNT {
@@ -293,7 +295,7 @@ impl<'a> View<'a> {
         for (number, ((roots, keys), found)) in some.iter().zip(some_keys).zip(some_found).enumerate() {
             if let Some(next) = some.get(number + 1) {
                 for group in next {
-                    each_lane::<GROUP>(|lane| self.fetch(Root(group[lane]).place() * LINE_UNITS));
+                    each_lane::<GROUP>(|lane| self.fetch(BlockRoot(group[lane]).place() * LINE_UNITS));
                 }
             }
             self.answer(roots, keys, found, search);
@@ -312,7 +314,7 @@ impl<'a> View<'a> {
             self.answer(core::array::from_ref(roots), core::array::from_ref(keys), found, search);
         } else {
             for ((&root, &key), found) in roots.iter().zip(keys).zip(found) {
-                *found = self.one(Root(root), key, search);
+                *found = self.one(BlockRoot(root), key, search);
             }
         }
     }
@@ -320,7 +322,7 @@ impl<'a> View<'a> {
 
 /// Returns the place of the object that a value is the number of, or where the block's lines begin.
 #[inline(always)]
-fn object_at(root: Root, value: u32) -> usize {
+fn object_at(root: BlockRoot, value: u32) -> usize {
     let number = (value & (BELOW - 1)) as usize + 1;
     root.place() as usize * LINE_WORDS - if value & BELOW != 0 { number * OBJECT_WORDS } else { 0 }
 }
@@ -332,17 +334,17 @@ fn inside(record: &Object, window: u32) -> u32 {
     if first <= window && window <= last { inside } else { other }
 }
 
-fn column_portable<K: Key>(view: &View<'_>, roots: &[u32], keys: &[K], found: &mut [u32]) {
+fn column_portable<K: Key>(view: &BlocksView<'_>, roots: &[u32], keys: &[K], found: &mut [u32]) {
     view.column(roots, keys, found, &portable!());
 }
 
-fn one_portable<K: Key>(view: &View<'_>, root: Root, key: K) -> u32 {
+fn one_portable<K: Key>(view: &BlocksView<'_>, root: BlockRoot, key: K) -> u32 {
     view.one(root, key, &portable!())
 }
 
 kernel! {
-    /// Looks up a column of keys, each in the tree of its root, all of the same length: [`View::column`].
-    pub(in crate::vrf) fn column<K: Key>(view: &View<'_>, roots: &[u32], keys: &[K], found: &mut [u32])
+    /// Looks up a column of keys, each in the tree of its root, all of the same length: [`BlocksView::column`].
+    pub(in crate::vrf) fn column<K: Key>(view: &BlocksView<'_>, roots: &[u32], keys: &[K], found: &mut [u32])
     scalar column_portable;
     vector op {
         view.column(roots, keys, found, &searches!(op::lines));
@@ -350,8 +352,8 @@ kernel! {
 }
 
 kernel! {
-    /// Looks up one key: [`View::one`].
-    pub(in crate::vrf) fn one<K: Key>(view: &View<'_>, root: Root, key: K) -> u32;
+    /// Looks up one key: [`BlocksView::one`].
+    pub(in crate::vrf) fn one<K: Key>(view: &BlocksView<'_>, root: BlockRoot, key: K) -> u32;
     scalar one_portable;
     vector op {
         view.one(root, key, &searches!(op::lines))

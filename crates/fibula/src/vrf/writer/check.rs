@@ -6,10 +6,10 @@ use crate::fib::units::Unit;
 use crate::memory::Cell;
 use crate::net::Dual;
 
-use super::{Item, Writer, of_structure};
-use crate::vrf::family::Gone;
+use super::{VrfsGarbage, VrfsWriter, of_structure};
+use crate::vrf::family::FamilyGarbage;
 
-impl Writer {
+impl VrfsWriter {
     /// Verifies all invariants.
     pub(in crate::vrf) fn check(&self) -> Result<(), CheckError> {
         let blocks = |tables: usize| vec![0; tables];
@@ -28,15 +28,15 @@ impl Writer {
             self.families.v4.check(&sides.v4, &mut counts.v4, &gone.v4)?;
             self.families.v6.check(&sides.v6, &mut counts.v6, &gone.v6)?;
         }
-        let lines = |gone: &Gone| match gone {
-            Gone::Lines(unit) => Some(*unit),
-            Gone::Unit { .. } => None,
+        let lines = |gone: &FamilyGarbage| match gone {
+            FamilyGarbage::Lines(unit) => Some(*unit),
+            FamilyGarbage::Unit { .. } => None,
         };
         let (mut v4, mut v6) = (Vec::<Unit>::new(), Vec::<Unit>::new());
         for item in self.books.retired.items() {
             match item {
-                Item::V4(gone) => v4.extend(lines(gone)),
-                Item::V6(gone) => v6.extend(lines(gone)),
+                VrfsGarbage::V4(gone) => v4.extend(lines(gone)),
+                VrfsGarbage::V6(gone) => v6.extend(lines(gone)),
                 _ => {}
             }
         }
@@ -45,13 +45,13 @@ impl Writer {
     }
 
     /// Returns the retired units of the structures of a VRF.
-    fn gone_of(&self, number: u32) -> Dual<Vec<in_place::Retired>> {
+    fn gone_of(&self, number: u32) -> Dual<Vec<in_place::RetiredUnit>> {
         let mut all = Dual { v4: Vec::new(), v6: Vec::new() };
         let Some(Some(sides)) = self.tables.get(number as usize) else { return all };
         for item in self.books.retired.items() {
             match item {
-                Item::V4(gone) => all.v4.extend(of_structure(gone, number, &sides.v4)),
-                Item::V6(gone) => all.v6.extend(of_structure(gone, number, &sides.v6)),
+                VrfsGarbage::V4(gone) => all.v4.extend(of_structure(gone, number, &sides.v4)),
+                VrfsGarbage::V6(gone) => all.v6.extend(of_structure(gone, number, &sides.v6)),
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 use crate::fib::in_place;
 use crate::live::books::Books;
 use crate::live::epoch::Domain;
-use crate::live::root::{OldRoot, Root};
+use crate::live::root::{CurrentRoot, OldRoot};
 use crate::live::{Outcome, TableError};
 use crate::memory::{self, Cell, Memory, Shared, Word};
 use crate::net::{Change, Dual, Key, NextHop};
@@ -15,9 +15,9 @@ use crate::rib::DualRib;
 
 use super::Vrf;
 use super::block;
-use super::family::{Family, Gone, Making, Side, Step, Way};
+use super::family::{EditMode, FamilyGarbage, Making, Side, Step, VrfFamily};
 use super::options::{Options, VrfError};
-use super::roots::{Roots, Structures};
+use super::roots::{Structures, VrfRoots};
 
 /// The tables of a VRF.
 pub(super) type Sides = Dual<Side<u32>, Side<u128>>;
@@ -25,23 +25,23 @@ pub(super) type Sides = Dual<Side<u32>, Side<u128>>;
 type Steps = Dual<Step<u32>, Step<u128>>;
 
 /// The writer's side of all VRFs.
-pub(super) struct Writer {
+pub(super) struct VrfsWriter {
     pub(super) options: Options,
-    pub(super) books: Books<Item>,
+    pub(super) books: Books<VrfsGarbage>,
     /// The VRFs by their numbers.
     pub(super) tables: Vec<Option<Sides>>,
     /// Numbers that are free; there is room for all.
     vacant: Vec<u32>,
     directory: Shared<u64>,
-    pub(super) families: Dual<Family<u32>, Family<u128>>,
+    pub(super) families: Dual<VrfFamily<u32>, VrfFamily<u128>>,
     serial: u64,
 }
 
 /// A retired item.
-pub(super) enum Item {
-    V4(Gone),
-    V6(Gone),
-    Roots(OldRoot<Roots>),
+pub(super) enum VrfsGarbage {
+    V4(FamilyGarbage),
+    V6(FamilyGarbage),
+    Roots(OldRoot<VrfRoots>),
     /// The number of a VRF that was dropped.
     Number(u32),
 }
@@ -58,12 +58,12 @@ struct Reserved {
 /// Entries that are looked at with each change, for units that could move.
 const TIDY: usize = 4;
 
-impl Writer {
+impl VrfsWriter {
     pub(super) fn new(options: Options) -> Result<Self, VrfError> {
         let limits = options.limits;
         let directory = Shared::zeros(options.vrfs as usize, limits.huge_pages)?;
-        let v4 = Family::new(limits, |options| options.ipv4)?;
-        let v6 = Family::new(limits, |options| options.ipv6)?;
+        let v4 = VrfFamily::new(limits, |options| options.ipv4)?;
+        let v6 = VrfFamily::new(limits, |options| options.ipv6)?;
         Ok(Self {
             options,
             books: Books::new(limits),
@@ -76,13 +76,13 @@ impl Writer {
     }
 
     /// Returns the first roots.
-    pub(super) fn roots(&mut self) -> Result<Roots, VrfError> {
+    pub(super) fn roots(&mut self) -> Result<VrfRoots, VrfError> {
         let lists = Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? };
         Ok(self.roots_of(lists))
     }
 
-    fn roots_of(&mut self, lists: Dual<Structures<u32>, Structures<u128>>) -> Roots {
-        Roots {
+    fn roots_of(&mut self, lists: Dual<Structures<u32>, Structures<u128>>) -> VrfRoots {
+        VrfRoots {
             directory: self.directory.another(),
             v4: self.families.v4.roots(lists.v4),
             v6: self.families.v6.roots(lists.v6),
@@ -135,10 +135,10 @@ impl Writer {
     pub(super) fn change(
         &mut self,
         domain: &Domain,
-        root: &Root<Roots>,
+        root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
-        way: Way,
+        way: EditMode,
     ) -> Result<Outcome, VrfError> {
         self.table(vrf)?;
         self.make_room(domain)?;
@@ -166,7 +166,7 @@ impl Writer {
         &mut self,
         sides: &mut Sides,
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
-        way: Way,
+        way: EditMode,
         outcome: &mut Outcome,
     ) -> Result<Steps, VrfError> {
         let Self { families, books, options, serial, .. } = self;
@@ -210,7 +210,7 @@ impl Writer {
     pub(super) fn swap(
         &mut self,
         domain: &Domain,
-        root: &Root<Roots>,
+        root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
         routes: &mut DualRib,
     ) -> Result<Outcome, VrfError> {
@@ -261,7 +261,7 @@ impl Writer {
     pub(super) fn delete(
         &mut self,
         domain: &Domain,
-        root: &Root<Roots>,
+        root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
     ) -> Result<DualRib, VrfError> {
         self.table(vrf)?;
@@ -279,13 +279,13 @@ impl Writer {
         let Self { families, books, .. } = self;
         let retired = &mut books.retired;
         let (v4, of_v4) =
-            families.v4.discard(sides.v4, |gone, bytes| retired.retire(domain, Item::V4(gone), bytes));
+            families.v4.discard(sides.v4, |gone, bytes| retired.retire(domain, VrfsGarbage::V4(gone), bytes));
         let (v6, of_v6) =
-            families.v6.discard(sides.v6, |gone, bytes| retired.retire(domain, Item::V6(gone), bytes));
-        retired.retire(domain, Item::Number(vrf.0), 0);
+            families.v6.discard(sides.v6, |gone, bytes| retired.retire(domain, VrfsGarbage::V6(gone), bytes));
+        retired.retire(domain, VrfsGarbage::Number(vrf.0), 0);
         if let Some(lists) = lists {
             let old = root.swap(self.roots_of(lists));
-            self.books.retired.retire(domain, Item::Roots(old), of_v4 + of_v6);
+            self.books.retired.retire(domain, VrfsGarbage::Roots(old), of_v4 + of_v6);
         }
         let routes = DualRib::new(v4, v6);
         if let Some(uses) = &mut self.books.uses {
@@ -305,8 +305,8 @@ impl Writer {
 
     /// Makes room for all that publishing takes.
     fn reserve(&mut self, sides: &mut Sides, steps: &Steps, atomic: bool) -> Result<Reserved, VrfError> {
-        let needs_roots = Family::needs_roots(&sides.v4, &steps.v4, atomic)
-            || Family::needs_roots(&sides.v6, &steps.v6, atomic);
+        let needs_roots = VrfFamily::needs_roots(&sides.v4, &steps.v4, atomic)
+            || VrfFamily::needs_roots(&sides.v6, &steps.v6, atomic);
         // New roots show all changes at once, so entries must be changed in a copy: stores in place would be seen before.
         let shadow = needs_roots;
         let units = self.families.v4.reserve(&mut sides.v4, &steps.v4, shadow)?
@@ -329,7 +329,7 @@ impl Writer {
     fn publish(
         &mut self,
         domain: &Domain,
-        root: &Root<Roots>,
+        root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
         sides: &mut Sides,
         steps: Steps,
@@ -341,7 +341,7 @@ impl Writer {
         let Books { retired, units, .. } = books;
         let mut routes = DualRib::default();
         let mut bytes = 0;
-        let retire = |gone, bytes| retired.retire(domain, Item::V4(gone), bytes);
+        let retire = |gone, bytes| retired.retire(domain, VrfsGarbage::V4(gone), bytes);
         match steps.v4 {
             Step::Same => {}
             Step::Side(side) => {
@@ -354,7 +354,7 @@ impl Writer {
                 bytes += families.v4.publish(&mut sides.v4, ready, shadow, vrf.0, units, retire);
             }
         }
-        let retire = |gone, bytes| retired.retire(domain, Item::V6(gone), bytes);
+        let retire = |gone, bytes| retired.retire(domain, VrfsGarbage::V6(gone), bytes);
         match steps.v6 {
             Step::Same => {}
             Step::Side(side) => {
@@ -378,13 +378,13 @@ impl Writer {
         }
         if let Some(lists) = lists {
             let old = root.swap(self.roots_of(lists));
-            self.books.retired.retire(domain, Item::Roots(old), bytes);
+            self.books.retired.retire(domain, VrfsGarbage::Roots(old), bytes);
         }
         routes
     }
 
     /// Ends the epoch of a publication, and does the work that is due after it.
-    fn end(&mut self, domain: &Domain, vrf: Vrf, root: &Root<Roots>, outcome: &mut Outcome) {
+    fn end(&mut self, domain: &Domain, vrf: Vrf, root: &CurrentRoot<VrfRoots>, outcome: &mut Outcome) {
         outcome.version = self.books.retired.advance(domain);
         self.tidy(domain, root, vrf, TIDY);
         self.collect(domain);
@@ -392,7 +392,7 @@ impl Writer {
     }
 
     /// Moves units of a VRF's structures towards the beginning of their arrays. What fails is left for later.
-    pub(super) fn tidy(&mut self, domain: &Domain, root: &Root<Roots>, vrf: Vrf, entries: usize) {
+    pub(super) fn tidy(&mut self, domain: &Domain, root: &CurrentRoot<VrfRoots>, vrf: Vrf, entries: usize) {
         let Some(mut sides) = self.tables.get_mut(vrf.index()).and_then(Option::take) else { return };
         let steps = Dual { v4: tidied(&mut sides.v4, entries), v6: tidied(&mut sides.v6, entries) };
         if matches!(steps, Dual { v4: Step::Same, v6: Step::Same }) {
@@ -413,7 +413,7 @@ impl Writer {
     }
 
     /// Puts tables that have few routes now into blocks, where that succeeds.
-    pub(super) fn shrink(&mut self, domain: &Domain, root: &Root<Roots>, vrf: Vrf) {
+    pub(super) fn shrink(&mut self, domain: &Domain, root: &CurrentRoot<VrfRoots>, vrf: Vrf) {
         let few = self.options.small_routes / 4;
         let Ok(Dual { v4, v6 }) = self.table(vrf) else { return };
         let shrinks = |is_large: bool, routes: usize| is_large && routes <= few;
@@ -499,41 +499,40 @@ fn abandon<K: Key>(side: &mut Side<K>) {
 }
 
 /// Returns the unit that is retired, if it is of the structure of a VRF as it is.
-fn of_structure<K: Key>(gone: &Gone, number: u32, side: &Side<K>) -> Option<in_place::Retired> {
+fn of_structure<K: Key>(gone: &FamilyGarbage, number: u32, side: &Side<K>) -> Option<in_place::RetiredUnit> {
     match (*gone, side) {
-        (Gone::Unit { vrf, serial, generation, unit }, Side::Large { family, serial: present, .. })
-            if vrf == number && serial == *present && generation == family.generation =>
-        {
-            Some(unit)
-        }
+        (
+            FamilyGarbage::Unit { vrf, serial, generation, unit },
+            Side::Large { family, serial: present, .. },
+        ) if vrf == number && serial == *present && generation == family.generation => Some(unit),
         _ => None,
     }
 }
 
 fn free(
-    item: Item,
-    families: &mut Dual<Family<u32>, Family<u128>>,
+    item: VrfsGarbage,
+    families: &mut Dual<VrfFamily<u32>, VrfFamily<u128>>,
     tables: &mut [Option<Sides>],
     vacant: &mut Vec<u32>,
 ) {
     match item {
-        Item::V4(gone) => back(gone, &mut families.v4, tables, |sides| &mut sides.v4),
-        Item::V6(gone) => back(gone, &mut families.v6, tables, |sides| &mut sides.v6),
-        Item::Roots(old) => drop(old),
-        Item::Number(number) => vacant.push(number),
+        VrfsGarbage::V4(gone) => back(gone, &mut families.v4, tables, |sides| &mut sides.v4),
+        VrfsGarbage::V6(gone) => back(gone, &mut families.v6, tables, |sides| &mut sides.v6),
+        VrfsGarbage::Roots(old) => drop(old),
+        VrfsGarbage::Number(number) => vacant.push(number),
     }
 }
 
 /// Frees a retired unit of a family. The units of an engine that was dropped were freed with it.
 fn back<K: Key>(
-    gone: Gone,
-    family: &mut Family<K>,
+    gone: FamilyGarbage,
+    family: &mut VrfFamily<K>,
     tables: &mut [Option<Sides>],
     of: impl Fn(&mut Sides) -> &mut Side<K>,
 ) {
     let number = match gone {
-        Gone::Lines(unit) => return family.arena.free(unit),
-        Gone::Unit { vrf, .. } => vrf,
+        FamilyGarbage::Lines(unit) => return family.arena.free(unit),
+        FamilyGarbage::Unit { vrf, .. } => vrf,
     };
     if let Some(Some(sides)) = tables.get_mut(number as usize) {
         let side = of(sides);

@@ -6,8 +6,8 @@ use crate::fib::CheckError;
 use crate::fib::parts::bitmap;
 use crate::simd::Cell32;
 
-use super::record::{Entry, Record, values_at, width_of};
-use super::{PADDING, Windows};
+use super::record::{OverflowEntry, SlotRecord, values_at, width_of};
+use super::{PADDING, SlotWindows};
 
 /// The overflow of a chunk that was checked.
 pub(crate) struct Checked {
@@ -18,13 +18,13 @@ pub(crate) struct Checked {
 }
 
 /// A walk over the area.
-pub(crate) struct Walk<'a, C> {
-    windows: Windows,
+pub(crate) struct AreaWalk<'a, C> {
+    windows: SlotWindows,
     area: &'a [C],
 }
 
-impl<'a, C: Cell32> Walk<'a, C> {
-    pub(crate) fn new(windows: Windows, area: &'a [C]) -> Self {
+impl<'a, C: Cell32> AreaWalk<'a, C> {
+    pub(crate) fn new(windows: SlotWindows, area: &'a [C]) -> Self {
         Self { windows, area }
     }
 
@@ -40,12 +40,12 @@ impl<'a, C: Cell32> Walk<'a, C> {
         let mut wide = Vec::new();
         for rank in 1..=count {
             let at = map - 2 * rank;
-            let record = Record([self.area[at].read(), self.area[at + 1].read()]);
+            let record = SlotRecord([self.area[at].read(), self.area[at + 1].read()]);
             // Neighbouring slots of one next hop that no record can hold share their wide chunk.
             if let Some(entry) = record.entry()
                 && last != Some(record)
             {
-                holds(record == Record::wide(entry), "a record has one form", at)?;
+                holds(record == SlotRecord::wide(entry), "a record has one form", at)?;
                 wide.push(self.wide(entry)?);
             }
             let mut answer = None;
@@ -53,7 +53,7 @@ impl<'a, C: Cell32> Walk<'a, C> {
                 let rests = self.windows.rests() as u32;
                 let [first, end] = record.0.map(|word| word & 0xff);
                 holds(first <= end && end < rests, "a stretch lies within its slot", at)?;
-                let [most, other] = record.0.map(|word| word >> Record::NEXT_HOP_AT);
+                let [most, other] = record.0.map(|word| word >> SlotRecord::NEXT_HOP_AT);
                 answer = (most == other).then_some(most);
             }
             answers.push((at, answer));
@@ -72,10 +72,10 @@ impl<'a, C: Cell32> Walk<'a, C> {
     }
 
     /// Checks a wide chunk, and returns its words.
-    fn wide(&self, entry: Entry) -> Result<Range<usize>, CheckError> {
+    fn wide(&self, entry: OverflowEntry) -> Result<Range<usize>, CheckError> {
         let holds = CheckError::unless;
         let start = entry.offset();
-        let (values, first) = if entry.shift() == Entry::SPARSE {
+        let (values, first) = if entry.shift() == OverflowEntry::SPARSE {
             let word =
                 self.area.get(start).ok_or(CheckError::new("a chunk is within the area", start))?.read();
             let changes = word.to_le_bytes();

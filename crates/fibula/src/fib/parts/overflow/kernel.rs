@@ -4,7 +4,7 @@ use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::simd::{Cell32, LANES, Words, kernel};
 
 use super::Overflow;
-use super::record::{Entry, Record, width_mask};
+use super::record::{OverflowEntry, SlotRecord, width_mask};
 
 /// [`width_mask`] as a register holds it.
 pub(crate) const WIDTH_MASKS: [u32; LANES] =
@@ -33,7 +33,7 @@ kernel! {
         let rest_from = op::count(windows.direct_bits + windows.slot_bits);
         let rest_at = op::count(32 - windows.rest_bits);
         let rest_head_bytes = core::array::from_fn(|shift| match shift as u32 {
-            Entry::SPARSE => 4,
+            OverflowEntry::SPARSE => 4,
             shift => 4 * crate::fib::parts::bitmap::words((windows.rests() >> shift) as u32),
         });
         let rest_head_bytes = op::load(&rest_head_bytes);
@@ -45,25 +45,25 @@ kernel! {
             let byte = op::splat(0xff);
             let from = op::up_to(op::and(most, byte), rest);
             let inside = op::both(from, op::up_to(rest, op::and(other, byte)));
-            let next_hop = op::shr::<{ Record::NEXT_HOP_AT as i32 }>(op::select(inside, other, most));
+            let next_hop = op::shr::<{ SlotRecord::NEXT_HOP_AT as i32 }>(op::select(inside, other, most));
             let wide = op::sign(most);
             if op::bits(wide) == 0 {
                 op::store(words, next_hop);
                 continue;
             }
             // Rare: the place of the value by the rank in a map or among the changes of a sparse chunk, and the value.
-            let shift = op::and(op::shr::<{ Entry::SHIFT_AT as i32 }>(most), op::splat(7));
-            let sparse = op::eq(shift, op::splat(Entry::SPARSE));
+            let shift = op::and(op::shr::<{ OverflowEntry::SHIFT_AT as i32 }>(most), op::splat(7));
+            let sparse = op::eq(shift, op::splat(OverflowEntry::SPARSE));
             let slot = op::shrv(rest, shift);
             let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
             let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
-            let offset = op::and(most, op::splat(Entry::OFFSET));
+            let offset = op::and(most, op::splat(OverflowEntry::OFFSET));
             // A sparse chunk has one word only, at place 0: its slot is at most 1 after the shift.
             let map = op::gather_cells(area, op::keep(wide, op::add(offset, place)));
             let up_to = op::shrv(op::splat(MAP_MASK), op::sub(op::splat(MAP_BITS - 1), bit));
             let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
             let rank = op::select(sparse, op::bytes_below(map, rest), rank);
-            let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(most), op::splat(3));
+            let width = op::and(op::shr::<{ OverflowEntry::WIDTH_AT as i32 }>(most), op::splat(3));
             let base = op::add(op::shl::<2>(offset), op::pick(rest_head_bytes, shift));
             // A value is within one word. Lanes without a wide chunk read the first one, so that they miss no cache.
             let byte = op::keep(wide, op::add(base, op::shlv(rank, width)));

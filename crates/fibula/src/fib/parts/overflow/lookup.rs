@@ -6,7 +6,7 @@ use crate::fib::parts::bitmap;
 use crate::fib::parts::lanes::{BLOCK, Deferred};
 use crate::simd::{Cell32, LANES, Present};
 
-use super::record::{Entry, Record, width_mask};
+use super::record::{OverflowEntry, SlotRecord, width_mask};
 use super::{Overflow, kernel};
 
 impl<C: Cell32> Overflow<'_, C> {
@@ -61,14 +61,14 @@ impl<C: Cell32> Overflow<'_, C> {
         let (word, bit) = bitmap::place(self.windows.slot(key));
         let rank = bitmap::rank(self.area[map + word as usize].read(), bit) as usize;
         let at = map - 2 * rank;
-        let record = Record([self.area[at].read(), self.area[at + 1].read()]);
+        let record = SlotRecord([self.area[at].read(), self.area[at + 1].read()]);
         let rest = self.windows.rest(key);
         record.entry().map_or_else(|| record.answer(rest), |entry| self.wide(entry, rest))
     }
 
     #[cold]
-    fn wide(self, entry: Entry, rest: u32) -> u32 {
-        let at = if entry.shift() == Entry::SPARSE {
+    fn wide(self, entry: OverflowEntry, rest: u32) -> u32 {
+        let at = if entry.shift() == OverflowEntry::SPARSE {
             let rank = bytes_below(self.area[entry.offset()].read(), rest);
             4 * (entry.offset() + 1) + ((rank as usize) << entry.width())
         } else {
@@ -80,7 +80,7 @@ impl<C: Cell32> Overflow<'_, C> {
 
 /// Returns the byte offset of the value of a slot, by its rank in the map of the chunk.
 #[inline(always)]
-fn ranked<C: Cell32>(area: &[C], entry: Entry, slot: u32, slots: usize) -> usize {
+fn ranked<C: Cell32>(area: &[C], entry: OverflowEntry, slot: u32, slots: usize) -> usize {
     let (word, bit) = bitmap::place(slot);
     let rank = bitmap::rank(area[entry.offset() + word as usize].read(), bit);
     let values = entry.offset() + bitmap::words(slots as u32) as usize;

@@ -25,17 +25,17 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use check::Walk;
+pub(crate) use check::AreaWalk;
 pub(crate) use lookup::value;
-pub(crate) use record::{Record, values_at, width_mask};
+pub(crate) use record::{SlotRecord, values_at, width_mask};
 pub(crate) use sweep::{
-    Area, DEEP, Filling, Level, PADDING, SLOTS_MAX, WORDS_MAX, append_records, append_values, moved, sweep,
-    words_below,
+    Area, DEEP, Level, PADDING, SLOTS_MAX, SlotFiller, WORDS_MAX, append_records, append_values, moved,
+    sweep, words_below,
 };
 
 /// How a key is cut into three windows, from its first bit on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Windows {
+pub(crate) struct SlotWindows {
     /// Number of bits that select an entry of the direct table.
     pub(crate) direct_bits: u32,
     /// Number of bits that select a slot of a chunk, at most 8.
@@ -44,7 +44,7 @@ pub(crate) struct Windows {
     pub(crate) rest_bits: u32,
 }
 
-impl Windows {
+impl SlotWindows {
     /// Returns windows with a quarter of the bits for the addresses of a slot, and `slot_bits` for slots: all of them for
     /// IPv4, in proportion for the narrow keys of the tests.
     pub(crate) const fn new(key_bits: u8, slot_bits: u32) -> Self {
@@ -96,7 +96,7 @@ const fn at_least_one(bits: u32) -> u32 {
 /// The overflow area, as lookups see it.
 #[derive(Debug)]
 pub(crate) struct Overflow<'a, C> {
-    pub(crate) windows: Windows,
+    pub(crate) windows: SlotWindows,
     pub(crate) area: &'a [C],
 }
 

@@ -11,9 +11,9 @@ use crate::simd::Cell32;
 ///                                      values of 8, 16 or 32 bits (w = 0, 1, 2); s = 7: a sparse chunk
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry(pub(crate) u32);
+pub(crate) struct OverflowEntry(pub(crate) u32);
 
-impl Entry {
+impl OverflowEntry {
     /// The bit that tells a chunk from a next hop.
     pub(crate) const CHUNK: u32 = 1 << 31;
     /// The shift that marks a sparse chunk.
@@ -55,9 +55,9 @@ impl Entry {
 
 /// The answer of a deeper slot; the [module](super) shows the bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Record(pub(crate) [u32; 2]);
+pub(crate) struct SlotRecord(pub(crate) [u32; 2]);
 
-impl Record {
+impl SlotRecord {
     /// Lowest bit of a next hop.
     pub(crate) const NEXT_HOP_AT: u32 = 8;
     /// The first next hop that is too large.
@@ -78,14 +78,14 @@ impl Record {
     }
 
     /// Returns the record of a wide chunk.
-    pub(crate) fn wide(entry: Entry) -> Self {
+    pub(crate) fn wide(entry: OverflowEntry) -> Self {
         Self([entry.0, 0])
     }
 
     /// Returns the entry of the wide chunk, if there is one.
     #[inline]
-    pub(crate) fn entry(self) -> Option<Entry> {
-        Entry(self.0[0]).is_chunk().then_some(Entry(self.0[0]))
+    pub(crate) fn entry(self) -> Option<OverflowEntry> {
+        OverflowEntry(self.0[0]).is_chunk().then_some(OverflowEntry(self.0[0]))
     }
 
     /// Returns the next hop of all addresses, if they have the same one and no wide chunk.
@@ -146,7 +146,7 @@ mod tests {
             for end in first..16 {
                 let mut slots = plain;
                 slots[first..=end].fill(9);
-                let record = Record::narrow(&slots).unwrap();
+                let record = SlotRecord::narrow(&slots).unwrap();
                 assert_eq!(record.entry(), None);
                 assert!((0..16).all(|rest| record.answer(rest) == slots[rest as usize]), "{first} to {end}");
             }
@@ -155,12 +155,12 @@ mod tests {
 
     #[test]
     fn a_record_refuses_what_it_cannot_hold() {
-        let edge = Record::NEXT_HOPS;
-        assert!(Record::narrow(&[1, 2, 1, 2]).is_none());
-        assert!(Record::narrow(&[1, 2, 3]).is_none());
+        let edge = SlotRecord::NEXT_HOPS;
+        assert!(SlotRecord::narrow(&[1, 2, 1, 2]).is_none());
+        assert!(SlotRecord::narrow(&[1, 2, 3]).is_none());
         for slots in [[1, edge], [edge, 1], [edge, edge]] {
-            assert!(Record::narrow(&slots).is_none());
+            assert!(SlotRecord::narrow(&slots).is_none());
         }
-        assert!(Record::narrow(&[edge - 1, 1]).is_some());
+        assert!(SlotRecord::narrow(&[edge - 1, 1]).is_some());
     }
 }

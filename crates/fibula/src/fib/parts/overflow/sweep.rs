@@ -9,14 +9,14 @@ use crate::memory::{Budget, Buffer, Cell, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
 use crate::simd::Cell32;
 
-use super::Windows;
-use super::record::{Entry, Record, width_mask, width_of};
+use super::SlotWindows;
+use super::record::{OverflowEntry, SlotRecord, width_mask, width_of};
 
 /// Words of zeros at the end of an area, so that 32 bits can be read from its last byte on and it is never empty.
 pub(crate) const PADDING: usize = 1;
 
 /// Most words of an area: as many as the offset of an entry can address.
-pub(crate) const WORDS_MAX: u64 = Entry::OFFSET as u64 + 1;
+pub(crate) const WORDS_MAX: u64 = OverflowEntry::OFFSET as u64 + 1;
 
 /// Marks a deeper slot in an array of slots.
 pub(crate) const DEEP: u64 = 1 << 32;
@@ -51,11 +51,11 @@ pub(crate) trait Level {
 /// Passes the slots of `routes` to `level`. Returns the overflow area.
 pub(crate) fn sweep<K: Key, L: Level>(
     routes: &dyn Routes<K>,
-    windows: Windows,
+    windows: SlotWindows,
     level: &mut L,
     budget: &mut Budget,
 ) -> Result<Area, OutOfMemory> {
-    let mut filling = Filling::new(windows);
+    let mut filling = SlotFiller::new(windows);
     let mut word = 0;
     ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
         filling.fill(range.start.to_bits() as u64, word, level, budget)?;
@@ -113,8 +113,8 @@ impl Area {
 }
 
 /// Slots that are filled in ascending order of addresses, chunk by chunk.
-pub(crate) struct Filling {
-    windows: Windows,
+pub(crate) struct SlotFiller {
+    windows: SlotWindows,
     /// What is below the chunks.
     pub(crate) below: Area,
     /// The first address that has no next hop yet.
@@ -122,14 +122,14 @@ pub(crate) struct Filling {
     /// The open chunk: next hops, or [`DEEP`].
     slots: [u64; SLOTS_MAX],
     /// The records of its deeper slots.
-    records: [Record; SLOTS_MAX],
+    records: [SlotRecord; SLOTS_MAX],
     /// The open slot, if its addresses are not all of one range.
     rest: [u32; SLOTS_MAX],
 }
 
-impl Filling {
-    pub(crate) fn new(windows: Windows) -> Self {
-        let (slots, records, rest) = ([0; SLOTS_MAX], [Record([0; 2]); SLOTS_MAX], [0; SLOTS_MAX]);
+impl SlotFiller {
+    pub(crate) fn new(windows: SlotWindows) -> Self {
+        let (slots, records, rest) = ([0; SLOTS_MAX], [SlotRecord([0; 2]); SLOTS_MAX], [0; SLOTS_MAX]);
         Self { windows, below: Area::default(), done: 0, slots, records, rest }
     }
 
@@ -141,7 +141,7 @@ impl Filling {
         level: &mut L,
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory> {
-        let Windows { slot_bits, rest_bits, .. } = self.windows;
+        let SlotWindows { slot_bits, rest_bits, .. } = self.windows;
         let (rests, slots) = (1u64 << rest_bits, 1u64 << slot_bits);
         let mut at = core::mem::replace(&mut self.done, end);
         while at < end {
@@ -221,7 +221,7 @@ impl Filling {
             }
             rank += 1;
             self.slots[slot] = DEEP;
-            let record = Record([area[map - 2 * rank].read(), area[map - 2 * rank + 1].read()]);
+            let record = SlotRecord([area[map - 2 * rank].read(), area[map - 2 * rank + 1].read()]);
             let Some(entry) = record.entry().filter(|_| keeps(slot)) else {
                 self.records[slot] = record;
                 continue;
@@ -232,7 +232,7 @@ impl Filling {
                 _ => self.copy(area, entry, budget)?,
             };
             last = Some((entry, copy));
-            self.records[slot] = Record::wide(copy);
+            self.records[slot] = SlotRecord::wide(copy);
         }
         Ok(())
     }
@@ -241,34 +241,34 @@ impl Filling {
     fn copy<C: Cell32>(
         &mut self,
         area: &[C],
-        entry: Entry,
+        entry: OverflowEntry,
         budget: &mut Budget,
-    ) -> Result<Entry, OutOfMemory> {
+    ) -> Result<OverflowEntry, OutOfMemory> {
         let words = wide_words(area, entry, self.windows);
         let offset = self.below.needed;
         if self.below.reserve(words.len(), budget)? {
             area[words].iter().for_each(|word| self.below.words.push(word.read()));
         }
-        Ok(Entry::chunk(entry.shift(), entry.width(), offset as u32))
+        Ok(OverflowEntry::chunk(entry.shift(), entry.width(), offset as u32))
     }
 
     /// Ends the open slot. Returns its record.
-    fn close_rest(&mut self, budget: &mut Budget) -> Result<Record, OutOfMemory> {
+    fn close_rest(&mut self, budget: &mut Budget) -> Result<SlotRecord, OutOfMemory> {
         let slots = &self.rest[..self.windows.rests()];
-        if let Some(record) = Record::narrow(slots) {
+        if let Some(record) = SlotRecord::narrow(slots) {
             return Ok(record);
         }
         let changes = || (1..slots.len()).filter(|&at| slots[at] != slots[at - 1]);
         let count = changes().count();
         let spread = changes().fold(slots.len(), |all, at| all | at).trailing_zeros();
         let sparse = count <= SPARSE_MAX;
-        let shift = if sparse { Entry::SPARSE } else { spread.min(Entry::SPARSE - 1) };
+        let shift = if sparse { OverflowEntry::SPARSE } else { spread.min(OverflowEntry::SPARSE - 1) };
         let step = if sparse { 1 } else { 1 << shift };
         let width = width_of(slots.iter().max().copied().unwrap_or(0));
         let head_words = if sparse { 1 } else { bitmap::words((slots.len() / step) as u32) as usize };
         let offset = self.below.needed;
         if !self.below.reserve(head_words + values_words(count + 1, width), budget)? {
-            return Ok(Record::wide(Entry(Entry::CHUNK)));
+            return Ok(SlotRecord::wide(OverflowEntry(OverflowEntry::CHUNK)));
         }
         let area = &mut self.below.words;
         if sparse {
@@ -278,14 +278,14 @@ impl Filling {
             bitmap::append(area, starts.map(|at| at > 0 && slots[at] != slots[at - 1]));
         }
         append_values(area, width, core::iter::once(0).chain(changes()).map(|at| slots[at]), count + 1);
-        Ok(Record::wide(Entry::chunk(shift, width, offset as u32)))
+        Ok(SlotRecord::wide(OverflowEntry::chunk(shift, width, offset as u32)))
     }
 }
 
 /// Returns the words of a wide chunk.
-fn wide_words<C: Cell32>(area: &[C], entry: Entry, windows: Windows) -> Range<usize> {
+fn wide_words<C: Cell32>(area: &[C], entry: OverflowEntry, windows: SlotWindows) -> Range<usize> {
     let start = entry.offset();
-    let (changes, head) = if entry.shift() == Entry::SPARSE {
+    let (changes, head) = if entry.shift() == OverflowEntry::SPARSE {
         let changes = area[start].read().to_le_bytes();
         (changes.iter().filter(|&&change| change != u8::MAX).count(), 1)
     } else {
@@ -296,10 +296,10 @@ fn wide_words<C: Cell32>(area: &[C], entry: Entry, windows: Windows) -> Range<us
 }
 
 /// Returns the words below a chunk whose map is at this word: wide ones, records, and the map.
-pub(crate) fn words_below<C: Cell32>(area: &[C], map: usize, windows: Windows) -> Range<usize> {
+pub(crate) fn words_below<C: Cell32>(area: &[C], map: usize, windows: SlotWindows) -> Range<usize> {
     let records = records_of(area, map, windows);
-    let entries = records.clone().step_by(2).filter_map(|at| Record([area[at].read(), 0]).entry());
-    let begin = entries.map(Entry::offset).fold(records.start, usize::min);
+    let entries = records.clone().step_by(2).filter_map(|at| SlotRecord([area[at].read(), 0]).entry());
+    let begin = entries.map(OverflowEntry::offset).fold(records.start, usize::min);
     begin..map + bitmap::words(windows.slots() as u32) as usize
 }
 
@@ -307,14 +307,14 @@ pub(crate) fn words_below<C: Cell32>(area: &[C], map: usize, windows: Windows) -
 pub(crate) fn moved<C: Cell32>(
     words: &[C],
     map: usize,
-    windows: Windows,
+    windows: SlotWindows,
     by: u32,
 ) -> impl Iterator<Item = u32> {
     let records = records_of(words, map, windows);
     words.iter().map(Cell::read).enumerate().map(move |(at, word)| {
-        let entry = Entry(word);
+        let entry = OverflowEntry(word);
         if records.contains(&at) && entry.is_chunk() {
-            word & !Entry::OFFSET | (entry.offset() as u32).wrapping_add(by) & Entry::OFFSET
+            word & !OverflowEntry::OFFSET | (entry.offset() as u32).wrapping_add(by) & OverflowEntry::OFFSET
         } else {
             word
         }
@@ -322,7 +322,7 @@ pub(crate) fn moved<C: Cell32>(
 }
 
 /// Returns the words of the records of a chunk whose map is at this word.
-fn records_of<C: Cell32>(words: &[C], map: usize, windows: Windows) -> Range<usize> {
+fn records_of<C: Cell32>(words: &[C], map: usize, windows: SlotWindows) -> Range<usize> {
     let map_words = bitmap::words(windows.slots() as u32) as usize;
     let count = bitmap::rank(words[map + map_words - 1].read(), bitmap::MAP_BITS - 1) as usize;
     map - 2 * count..map
@@ -356,7 +356,7 @@ pub(crate) fn append_values(
 pub(crate) fn append_records(
     below: &mut Area,
     slots: &[u64],
-    records: &[Record],
+    records: &[SlotRecord],
     budget: &mut Budget,
 ) -> Result<u32, OutOfMemory> {
     let count = slots.iter().filter(|&&slot| slot == DEEP).count();
