@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fibula::net::{Dual, Family, IpPrefix};
 use fibula_feed::bmp::{self, PeerHeader, Peers};
 use fibula_feed::event::{Action, Event, Path, Peer};
-use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
+use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerIndexTable, Record, Sink, Skipped};
 use fibula_feed::{LoadOptions, LoadedRoutes, Loader, Selection, Source};
 
 /// Whether announced, by which peer, the prefix, and the next hop.
@@ -20,7 +20,7 @@ type Said = (bool, IpAddr, u32, String, Option<IpAddr>);
 
 pub(crate) fn compare(bytes: &[u8]) {
     let mut rest = bytes;
-    let mut peers: Option<(PeerTable, Elementor)> = None;
+    let mut peers: Option<(PeerIndexTable, Elementor)> = None;
     loop {
         match Frame::next(rest, true) {
             Frame::Record(header) => {
@@ -40,10 +40,10 @@ pub(crate) fn compare(bytes: &[u8]) {
     monitored(bytes);
 }
 
-fn record_alone(header: Header, bytes: &[u8], peers: &mut Option<(PeerTable, Elementor)>) {
+fn record_alone(header: Header, bytes: &[u8], peers: &mut Option<(PeerIndexTable, Elementor)>) {
     let record = Record { header, body: Bytes::copy_from_slice(&bytes[Header::BYTES..]) };
     let theirs = parse_mrt_record(&mut &bytes[..]);
-    if let Some(table) = PeerTable::read(&record) {
+    if let Some(table) = PeerIndexTable::read(&record) {
         *peers = None;
         if let (Ok(table), Ok(theirs)) = (table, theirs) {
             let mut elementor = Elementor::new();

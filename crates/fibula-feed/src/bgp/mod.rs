@@ -13,4 +13,4 @@ mod update;
 pub use attributes::{AsWidth, Attributes};
 pub(crate) use attributes::{family, next_hop};
 pub(crate) use nlri::prefix;
-pub(crate) use update::{HEADER_BYTES, Session, end_of_rib, message, update};
+pub(crate) use update::{HEADER_BYTES, PeerSession, end_of_rib, message, update};

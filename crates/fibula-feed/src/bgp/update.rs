@@ -13,7 +13,7 @@ use crate::next_hops::Label;
 
 /// The peer that sent a message, and how the message is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Session {
+pub(crate) struct PeerSession {
     pub(crate) time: Time,
     pub(crate) peer: Peer,
     /// `None`: two bytes where the AS paths of a message fit no other width, else four.
@@ -22,7 +22,7 @@ pub(crate) struct Session {
     pub(crate) add_path: Dual<bool>,
 }
 
-impl Session {
+impl PeerSession {
     fn add_path(&self, family: Family) -> bool {
         match family {
             Family::Ipv6 => self.add_path.v6,
@@ -36,7 +36,7 @@ pub(crate) const HEADER_BYTES: usize = 19;
 const UPDATE: u8 = 2;
 
 /// Reads the message that fills `bytes`, whose first byte is at `base`, and reports to the sink what it changes.
-pub(crate) fn message(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
+pub(crate) fn message(bytes: &Bytes, base: usize, session: &PeerSession, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = Cursor::new(bytes, base);
     let marker = at.take(16, "marker of the message")?;
     if marker.iter().any(|&byte| byte != 0xff) {
@@ -82,7 +82,7 @@ pub(crate) fn end_of_rib(message: &[u8]) -> Option<Family> {
 }
 
 /// Reads the body of an UPDATE, whose first byte is at `base`.
-pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
+pub(crate) fn update(bytes: &Bytes, base: usize, session: &PeerSession, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = Cursor::new(bytes, base);
     let len = at.u16("length of the withdrawn routes")?;
     let withdrawn = at.part(len.into(), "withdrawn routes")?;
@@ -112,7 +112,7 @@ pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut d
 }
 
 struct Update<'a> {
-    session: &'a Session,
+    session: &'a PeerSession,
     sink: &'a mut dyn Sink,
 }
 
@@ -191,6 +191,6 @@ impl Update<'_> {
     }
 }
 
-fn event(session: &Session, action: Action) -> Event {
+fn event(session: &PeerSession, action: Action) -> Event {
     Event { time: session.time, peer: Some(session.peer), action }
 }

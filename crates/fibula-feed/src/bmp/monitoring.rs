@@ -2,9 +2,9 @@
 
 use fibula::net::Dual;
 
-use super::peer::{Codec, PeerHeader, PeerTable, Peers};
+use super::peer::{MessageFormat, PeerHeader, PeerTable, Peers};
 use super::{Header, Kind, Message, Sink};
-use crate::bgp::{self, AsWidth, Session};
+use crate::bgp::{self, AsWidth, PeerSession};
 use crate::mrt::{FaultKind, Reading, Skipped};
 
 pub(super) const KIND: Kind = Kind { name: "Route Monitoring", number: 0, decode };
@@ -20,7 +20,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
     let codec = match peers.get(&header.id) {
         Some(codec) => codec,
         None if peers.may_begin_untold(&header) => {
-            let codec = Codec { width: Some(AsWidth::Four), add_path: Dual::default() };
+            let codec = MessageFormat { width: Some(AsWidth::Four), add_path: Dual::default() };
             peers.insert(header.id, codec);
             sink.up(&header, Dual::new(true, true));
             codec
@@ -45,7 +45,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
         return Ok(());
     }
     let width = if header.two_octets { Some(AsWidth::Two) } else { codec.width };
-    let session = Session { time: header.time, peer: header.peer, width, add_path: codec.add_path };
+    let session = PeerSession { time: header.time, peer: header.peer, width, add_path: codec.add_path };
     match bgp::message(&update, start, &session, sink) {
         // Announcements without a next hop have been taken as withdrawals (RFC 7606 section 2): all routes are known.
         Err(fault) if fault.is_without_next_hop() => {

@@ -117,14 +117,14 @@ impl PeerHeader {
 /// The peers of a session that are up.
 #[derive(Debug, Default)]
 pub struct Peers {
-    up: HashMap<PeerId, Codec>,
+    up: HashMap<PeerId, MessageFormat>,
     /// The router has told that a Loc-RIB is down, so it tells when one is up, too.
     tells_loc_rib: bool,
 }
 
 /// How the messages of a peer are written.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Codec {
+pub(super) struct MessageFormat {
     /// Of AS paths, where the header does not say two bytes; `None` if the session with the peer did not agree on four.
     pub(super) width: Option<AsWidth>,
     pub(super) add_path: Dual<bool>,
@@ -143,11 +143,11 @@ impl Peers {
         self.up.is_empty()
     }
 
-    pub(super) fn get(&self, id: &PeerId) -> Option<Codec> {
+    pub(super) fn get(&self, id: &PeerId) -> Option<MessageFormat> {
         self.up.get(id).copied()
     }
 
-    pub(super) fn insert(&mut self, id: PeerId, codec: Codec) {
+    pub(super) fn insert(&mut self, id: PeerId, codec: MessageFormat) {
         self.up.insert(id, codec);
     }
 

@@ -4,7 +4,7 @@ use fibula::net::Dual;
 
 use super::information;
 use super::open::Open;
-use super::peer::{Codec, PeerHeader, PeerTable, Peers};
+use super::peer::{MessageFormat, PeerHeader, PeerTable, Peers};
 use super::{Kind, Message, Sink};
 use crate::bgp::AsWidth;
 use crate::mrt::Reading;
@@ -28,7 +28,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
     let four_octets = sent.four_octets && received.four_octets;
     // Without four bytes in the session, a router writes paths as they came or in four bytes all the same (RFC 7854 section 4.2).
     let width = four_octets.then_some(AsWidth::Four);
-    peers.insert(header.id, Codec { width, add_path });
+    peers.insert(header.id, MessageFormat { width, add_path });
     sink.up(&header, both(sent.families(), received.families()));
     Ok(())
 }

@@ -327,7 +327,7 @@ fn routes_that_are_not_wanted_are_passed_over() {
     let mut peers = Peers::default();
     peers.insert(
         PeerId { kind: PeerKind::Global, distinguisher: Distinguisher(0), address: [192, 0, 2, 1].into() },
-        peer::Codec::default(),
+        peer::MessageFormat::default(),
     );
     let header = Header { len: bytes.len() as u32, kind: 0 };
     let message = Message::new(header, &bytes);

@@ -5,7 +5,7 @@ use std::io;
 use lzma_rust2::{Action, Status, XzStream};
 
 use super::coded::Codec;
-use super::window::Window;
+use super::window::WindowCharge;
 
 /// Decodes gzip members, with their headers and checksums.
 pub(super) struct Gzip(flate2::Decompress);
@@ -33,7 +33,7 @@ pub(super) struct Bzip2(bzip2::Decompress);
 const BZIP2_LEVEL_BYTES: u64 = 400_000;
 
 impl Codec for Bzip2 {
-    fn begin(head: &[u8], window: &mut Window) -> io::Result<()> {
+    fn begin(head: &[u8], window: &mut WindowCharge) -> io::Result<()> {
         match head {
             [b'B', b'Z', b'h', level @ b'1'..=b'9', ..] => {
                 let bytes = u64::from(level - b'0') * BZIP2_LEVEL_BYTES;
@@ -72,7 +72,7 @@ impl Codec for Xz {
         Self(XzStream::new_mem_limit(true, 0))
     }
 
-    fn allow(&mut self, window: &mut Window) -> io::Result<bool> {
+    fn allow(&mut self, window: &mut WindowCharge) -> io::Result<bool> {
         let need_kib = self.0.memory_usage().unwrap_or(0);
         if need_kib <= self.0.mem_limit() {
             return Ok(false);

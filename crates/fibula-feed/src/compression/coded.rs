@@ -5,8 +5,8 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::source::Source;
-use super::window::Window;
+use super::source::CountedReader;
+use super::window::WindowCharge;
 use crate::ledger::Ledger;
 
 /// A decoder that works on buffers.
@@ -22,12 +22,12 @@ pub(super) trait Codec {
 
     /// Charges the memory that a stream beginning with `head` needs. `head` has at least [`HEAD_BYTES`] unless the
     /// input ends before.
-    fn begin(_head: &[u8], _window: &mut Window) -> io::Result<()> {
+    fn begin(_head: &[u8], _window: &mut WindowCharge) -> io::Result<()> {
         Ok(())
     }
 
     /// Charges what a step that ran out of memory needed; returns whether to try the step again.
-    fn allow(&mut self, _window: &mut Window) -> io::Result<bool> {
+    fn allow(&mut self, _window: &mut WindowCharge) -> io::Result<bool> {
         Ok(false)
     }
 
@@ -43,9 +43,9 @@ const HEAD_BYTES: usize = 4;
 
 /// Reads streams one after another.
 pub(super) struct Coded<R, C> {
-    input: Source<R>,
+    input: CountedReader<R>,
     codec: C,
-    window: Window,
+    window: WindowCharge,
     /// Whether the next step is the first of a stream.
     begins: bool,
     /// Whether the last step ended a stream.
@@ -55,16 +55,16 @@ pub(super) struct Coded<R, C> {
 }
 
 impl<R, C: Codec> Coded<R, C> {
-    pub(super) fn new(input: Source<R>, ledger: &Ledger) -> Self {
-        let window = Window::new(ledger, C::MOST_BYTES);
+    pub(super) fn new(input: CountedReader<R>, ledger: &Ledger) -> Self {
+        let window = WindowCharge::new(ledger, C::MOST_BYTES);
         Self { input, codec: C::new(), window, begins: true, between: false, failed: None }
     }
 
-    pub(super) fn get_ref(&self) -> &Source<R> {
+    pub(super) fn get_ref(&self) -> &CountedReader<R> {
         &self.input
     }
 
-    pub(super) fn get_mut(&mut self) -> &mut Source<R> {
+    pub(super) fn get_mut(&mut self) -> &mut CountedReader<R> {
         &mut self.input
     }
 

@@ -25,7 +25,7 @@ use crate::ledger::Ledger;
 use codecs::{Bzip2, Gzip, Xz};
 use coded::Coded;
 pub(crate) use other::{OtherForm, ends_as_mmdb};
-use source::Source;
+use source::CountedReader;
 pub(crate) use window::Size;
 use zstd::ZstdDecoder;
 
@@ -97,7 +97,7 @@ const MOST_RATIO: u64 = 2_000;
 const FREE_BYTES: u64 = 64 << 20;
 
 enum Decoder<R> {
-    Plain(Source<R>),
+    Plain(CountedReader<R>),
     Gzip(Box<Coded<R, Gzip>>),
     Bzip2(Box<Coded<R, Bzip2>>),
     Xz(Box<Coded<R, Xz>>),
@@ -106,7 +106,7 @@ enum Decoder<R> {
 
 /// What made a read fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum ReadFault {
     /// The input could not be read.
     Input,
     /// The compressed stream is cut off. What was read before is good, as far as can be told without the checksum that
@@ -138,7 +138,7 @@ impl<R: Read> Decompressor<R> {
 
     /// Like [`within`](Self::within), with one limit for this and everything else that is charged to `ledger`.
     pub(crate) fn charged(input: R, ledger: &Ledger) -> io::Result<Self> {
-        let mut source = Source::new(input);
+        let mut source = CountedReader::new(input);
         let compression = match source.peek(Compression::MAGIC_BYTES) {
             Ok(head) => Compression::recognise(head),
             Err(error) => return Err(source.take_failure().unwrap_or(error)),
@@ -182,7 +182,7 @@ impl<R> Decompressor<R> {
 
     /// What made the last read fail.
     #[must_use]
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> ReadFault {
         let refused = match &self.decoder {
             Decoder::Plain(_) | Decoder::Gzip(_) => false,
             Decoder::Bzip2(decoder) => decoder.is_refused(),
@@ -190,18 +190,18 @@ impl<R> Decompressor<R> {
             Decoder::Zstd(decoder) => decoder.is_refused(),
         };
         if self.source().has_failed() {
-            Fault::Input
+            ReadFault::Input
         } else if refused || self.is_bomb {
-            Fault::TooLarge
+            ReadFault::TooLarge
         } else if self.source().has_ended() {
             // A decoder that finds a fault in what it has does not ask for more.
-            Fault::EndsEarly
+            ReadFault::EndsEarly
         } else {
-            Fault::Damaged
+            ReadFault::Damaged
         }
     }
 
-    fn source(&self) -> &Source<R> {
+    fn source(&self) -> &CountedReader<R> {
         match &self.decoder {
             Decoder::Plain(source) => source,
             Decoder::Gzip(decoder) => decoder.get_ref(),
@@ -211,7 +211,7 @@ impl<R> Decompressor<R> {
         }
     }
 
-    fn source_mut(&mut self) -> &mut Source<R> {
+    fn source_mut(&mut self) -> &mut CountedReader<R> {
         match &mut self.decoder {
             Decoder::Plain(source) => source,
             Decoder::Gzip(decoder) => decoder.get_mut(),

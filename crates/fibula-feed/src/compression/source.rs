@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 /// A buffered reader that knows how many bytes it took, whether the input has ended, and whether it failed.
-pub(super) struct Source<R> {
+pub(super) struct CountedReader<R> {
     input: R,
     buffer: Box<[u8]>,
     start: usize,
@@ -14,7 +14,7 @@ pub(super) struct Source<R> {
     failure: Option<io::Error>,
 }
 
-impl<R> Source<R> {
+impl<R> CountedReader<R> {
     const BUFFER_BYTES: usize = 64 << 10;
 
     pub(super) fn new(input: R) -> Self {
@@ -56,7 +56,7 @@ impl<R> Source<R> {
     }
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> CountedReader<R> {
     /// Returns the first `count` bytes, or fewer if the input has fewer. Must be called before any other read.
     pub(super) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end < count && self.more()? > 0 {}
@@ -102,7 +102,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-impl<R: Read> BufRead for Source<R> {
+impl<R: Read> BufRead for CountedReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         // A terminal would go on after its end; a file does not.
         if self.start == self.end && !self.ended {
@@ -118,7 +118,7 @@ impl<R: Read> BufRead for Source<R> {
     }
 }
 
-impl<R: Read> Read for Source<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let available = self.fill_buf()?;
         let count = available.len().min(buf.len());

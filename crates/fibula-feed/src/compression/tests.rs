@@ -35,7 +35,7 @@ pub(crate) fn compress(compression: Compression, content: &[u8]) -> Vec<u8> {
 }
 
 /// What comes out, and what went wrong then.
-fn decompress(bytes: &[u8]) -> (Vec<u8>, Option<Fault>) {
+fn decompress(bytes: &[u8]) -> (Vec<u8>, Option<ReadFault>) {
     let mut decompressor = Decompressor::new(bytes).unwrap();
     let mut content = Vec::new();
     let result = decompressor.read_to_end(&mut content);
@@ -93,7 +93,7 @@ fn what_may_be_between_streams_is_skipped() {
             let followed = [&padded[..], b"x"].concat();
             assert_eq!(
                 decompress(&followed),
-                (b"abab".to_vec(), Some(Fault::Damaged)),
+                (b"abab".to_vec(), Some(ReadFault::Damaged)),
                 "{compression} {zeros}"
             );
         }
@@ -103,7 +103,7 @@ fn what_may_be_between_streams_is_skipped() {
     let skip = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
     let skipped = [&skip[..], &zstd, &skip, &zstd, &skip].concat();
     assert_eq!(decompress(&skipped), (b"abab".to_vec(), None));
-    assert_eq!(decompress(&skipped[..skipped.len() - 1]), (b"abab".to_vec(), Some(Fault::EndsEarly)));
+    assert_eq!(decompress(&skipped[..skipped.len() - 1]), (b"abab".to_vec(), Some(ReadFault::EndsEarly)));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_cut_anywhere_keeps_what_came_before() {
         let cuts = (4..200).chain((200..bytes.len() - 50).step_by(997)).chain(bytes.len() - 50..bytes.len());
         for cut in cuts.filter(|&cut| Compression::recognise(&bytes[..cut]) == compression) {
             let (content, fault) = decompress(&bytes[..cut]);
-            assert_eq!(fault, Some(Fault::EndsEarly), "{compression} {cut}");
+            assert_eq!(fault, Some(ReadFault::EndsEarly), "{compression} {cut}");
             assert!(text.starts_with(&content), "{compression} {cut}");
             assert!(content.len() >= kept, "{compression} {cut}");
             kept = content.len();
@@ -142,7 +142,7 @@ fn a_cut_zstd_frame_gives_up_its_window() {
     let bytes = zstd_with_window(23, 20);
     assert_eq!(decompress(&bytes), (vec![b'x'; 20 * 1024], None));
     let (content, fault) = decompress(&bytes[..bytes.len() - 1]);
-    assert_eq!((content.len(), fault), (19 * 1024, Some(Fault::EndsEarly)));
+    assert_eq!((content.len(), fault), (19 * 1024, Some(ReadFault::EndsEarly)));
 }
 
 #[test]
@@ -153,14 +153,14 @@ fn damage_is_no_cut() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0x55;
         let (content, fault) = decompress(&bytes);
-        assert_eq!(fault, Some(Fault::Damaged), "{compression}");
+        assert_eq!(fault, Some(ReadFault::Damaged), "{compression}");
         // A block is good or bad as a whole: bzip2 has but one here.
         let same = content.iter().zip(&text).take_while(|(one, other)| one == other).count();
         assert!(same > 100_000 || compression == Compression::Bzip2, "{compression} {same}");
 
         let mut bytes = compress(compression, b"10.0.0.0/8 1\n");
         bytes.extend(b"something else that follows");
-        assert_eq!(decompress(&bytes).1, Some(Fault::Damaged), "{compression}");
+        assert_eq!(decompress(&bytes).1, Some(ReadFault::Damaged), "{compression}");
     }
 }
 
@@ -176,15 +176,15 @@ fn a_header_cannot_ask_for_all_memory() {
     let mut decompressor = Decompressor::new(&bytes[..]).unwrap();
     let error = decompressor.read_to_end(&mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory, "{error}");
-    assert_eq!(decompressor.fault(), Fault::TooLarge);
+    assert_eq!(decompressor.fault(), ReadFault::TooLarge);
     assert_eq!(
         error.to_string(),
         "xz: its dictionary of 4.3 GB is above 536.9 MB, the most that is accepted without a memory limit"
     );
 
     assert_eq!(decompress(&zstd_with_window(27, 1)), (vec![b'x'; 1024], None));
-    assert_eq!(decompress(&zstd_with_window(28, 1)), (Vec::new(), Some(Fault::TooLarge)));
-    assert_eq!(decompress(&zstd_with_window(41, 1)), (Vec::new(), Some(Fault::TooLarge)));
+    assert_eq!(decompress(&zstd_with_window(28, 1)), (Vec::new(), Some(ReadFault::TooLarge)));
+    assert_eq!(decompress(&zstd_with_window(41, 1)), (Vec::new(), Some(ReadFault::TooLarge)));
 }
 
 /// What comes out under a memory limit, or why nothing does.
@@ -194,7 +194,7 @@ fn decompress_within(bytes: &[u8], memory_bytes: usize) -> Result<Vec<u8>, Strin
     match decompressor.read_to_end(&mut content) {
         Ok(_) => Ok(content),
         Err(error) => {
-            assert_eq!(decompressor.fault(), Fault::TooLarge, "{error}");
+            assert_eq!(decompressor.fault(), ReadFault::TooLarge, "{error}");
             Err(error.to_string())
         }
     }
@@ -243,7 +243,7 @@ fn a_block_of_zstd_cannot_claim_more_literals_than_fit() {
     };
     assert_eq!(decompress(&claims(1000)), (vec![b'x'; 1000], None));
     assert_eq!(decompress(&claims(128 << 10)), (vec![b'x'; 128 << 10], None));
-    assert_eq!(decompress(&claims((1 << 20) - 1)), (Vec::new(), Some(Fault::Damaged)));
+    assert_eq!(decompress(&claims((1 << 20) - 1)), (Vec::new(), Some(ReadFault::Damaged)));
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
@@ -272,7 +272,7 @@ fn an_input_that_fails_keeps_its_own_error() {
         let mut decompressor = Decompressor::new(Failing(&bytes[..bytes.len() / 2])).unwrap();
         let error = decompressor.read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "the cable was pulled", "{compression}");
-        assert_eq!(decompressor.fault(), Fault::Input);
+        assert_eq!(decompressor.fault(), ReadFault::Input);
         assert_eq!(decompressor.bytes_read(), bytes.len() as u64 / 2);
     }
     assert_eq!(Decompressor::new(Failing(b"ab")).unwrap_err().to_string(), "the cable was pulled");

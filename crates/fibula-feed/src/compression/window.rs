@@ -6,14 +6,14 @@ use std::io;
 use crate::ledger::{Held, Ledger};
 
 /// The charge for the window of a decoder.
-pub(super) struct Window {
+pub(super) struct WindowCharge {
     held: Held,
     /// Largest window that is accepted if there is no memory limit.
     most_bytes: u64,
     refused: bool,
 }
 
-impl Window {
+impl WindowCharge {
     pub(super) fn new(ledger: &Ledger, most_bytes: u64) -> Self {
         Self { held: Held::new(ledger), most_bytes, refused: false }
     }

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::source::Source;
-use super::window::Window;
+use super::source::CountedReader;
+use super::window::WindowCharge;
 use crate::ledger::Ledger;
 
 /// An empty raw block, the last of its frame (RFC 8878 section 3.1.1.2), and room for a checksum.
@@ -86,20 +86,20 @@ fn has_too_many_literals(head: &[u8]) -> bool {
 }
 
 pub(super) struct ZstdDecoder<R> {
-    input: Source<R>,
+    input: CountedReader<R>,
     decoder: FrameDecoder,
-    window: Window,
+    window: WindowCharge,
     in_frame: bool,
     /// The error to return after the bytes still in the decoder.
     pending: Option<io::Error>,
 }
 
 impl<R> ZstdDecoder<R> {
-    pub(super) fn new(input: Source<R>, ledger: &Ledger) -> Self {
+    pub(super) fn new(input: CountedReader<R>, ledger: &Ledger) -> Self {
         let mut decoder = FrameDecoder::new();
         // This reader decides what is accepted, before the decoder sees a header.
         decoder.set_max_window_size(u64::MAX);
-        let window = Window::new(ledger, LIMIT_BYTES);
+        let window = WindowCharge::new(ledger, LIMIT_BYTES);
         Self { input, decoder, window, in_frame: false, pending: None }
     }
 
@@ -108,11 +108,11 @@ impl<R> ZstdDecoder<R> {
         self.window.is_refused()
     }
 
-    pub(super) fn get_ref(&self) -> &Source<R> {
+    pub(super) fn get_ref(&self) -> &CountedReader<R> {
         &self.input
     }
 
-    pub(super) fn get_mut(&mut self) -> &mut Source<R> {
+    pub(super) fn get_mut(&mut self) -> &mut CountedReader<R> {
         &mut self.input
     }
 }

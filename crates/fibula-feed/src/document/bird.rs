@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use fibula::net::HostBits;
 
-use super::head::Head;
-use super::record::{Fields, Place, Record, communities};
+use super::head::TextHead;
+use super::record::{Fields, RouteScope, TableRecord, communities};
 use super::{ByRule, Document, Settings, Stop, Take};
 use crate::text::{self, LineError, LineErrorKind};
 use crate::value::Value;
@@ -13,14 +13,14 @@ use crate::value::Value;
 /// Most bytes of a route with its attributes.
 const ROUTE_BYTES: usize = 64 << 10;
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     if head.count(|line| is_route(line, true)) == 0 {
         return 0;
     }
     head.count(|line| is_route(line, false) || is_heading(line) || line.starts_with('\t') || is_prompt(line))
 }
 
-pub(super) fn read(head: &Head<'_>) -> Box<dyn Document> {
+pub(super) fn read(head: &TextHead<'_>) -> Box<dyn Document> {
     let tables: Vec<&str> = head.lines().iter().filter_map(|line| table(line)).collect();
     let is_one = tables.windows(2).all(|pair| pair[0] == pair[1]);
     let own = if is_one { tables.first().map(|&name| name.to_owned()) } else { None };
@@ -35,11 +35,11 @@ struct Bird {
     table: Option<String>,
     prefix: String,
     /// The route whose next hops and attributes come on the lines after it.
-    route: Option<Route>,
+    route: Option<BirdRoute>,
 }
 
 #[derive(Default)]
-struct Route {
+struct BirdRoute {
     number: u64,
     prefix: String,
     next_hop: Option<String>,
@@ -85,12 +85,12 @@ impl Bird {
             take.by_rule(ByRule::NotInUse);
             return Ok(());
         }
-        let place = Place::Prefix(&route.prefix);
-        let record = Record { vrf: self.table.as_deref(), ..Record::plain(place, &route) };
+        let place = RouteScope::Prefix(&route.prefix);
+        let record = TableRecord { vrf: self.table.as_deref(), ..TableRecord::plain(place, &route) };
         take.record(&record, route.number, &route.prefix)
     }
 
-    fn begin(&mut self, route: &str, number: u64) -> Option<Route> {
+    fn begin(&mut self, route: &str, number: u64) -> Option<BirdRoute> {
         let (before, after) = route.split_once(" [").or_else(|| Some(("", route.strip_prefix('[')?)))?;
         let (session, rest) = after.split_once(']')?;
         let (flags, rest) = rest.split_once('(')?;
@@ -99,7 +99,7 @@ impl Bird {
             rest.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(origin, _)| origin);
         // The origin, and a letter for the attribute of that name.
         let origin = origin.and_then(|origin| origin.strip_prefix("AS"));
-        let mut begun = Route {
+        let mut begun = BirdRoute {
             number,
             prefix: self.prefix.clone(),
             protocol: session.split_ascii_whitespace().next().unwrap_or_default().to_owned(),
@@ -107,14 +107,14 @@ impl Bird {
             kind: before.split_ascii_whitespace().next().unwrap_or_default().to_owned(),
             // '!': the best route, which the kernel has not taken yet.
             is_used: flags.split_ascii_whitespace().any(|flag| flag.starts_with(['*', '!'])),
-            ..Route::default()
+            ..BirdRoute::default()
         };
         begun.next_hop_of(before);
         Some(begun)
     }
 }
 
-impl Route {
+impl BirdRoute {
     /// Takes the next hop of `via 192.0.2.1 on eth0` and of `dev eth0`. Of several the first stands for all.
     fn next_hop_of(&mut self, text: &str) {
         let mut words = text.split_ascii_whitespace();
@@ -140,7 +140,7 @@ impl Route {
     }
 }
 
-impl Fields for Route {
+impl Fields for BirdRoute {
     fn text(&self, value: &Value) -> Option<Cow<'_, str>> {
         Some(match value {
             // unreachable, blackhole, prohibited

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use fibula::net::HostBits;
 
-use super::head::Head;
+use super::head::TextHead;
 use super::names;
-use super::record::{Fields, Named, Place, Record};
+use super::record::{Fields, NamedFields, RouteScope, TableRecord};
 use super::{Document, Settings, Stop, Take};
 use crate::text::{LineError, LineErrorKind};
 use crate::value::Value;
@@ -30,7 +30,7 @@ const MOST_COLUMNS: usize = 64;
 /// A title and the command may come before the header.
 const MOST_BEFORE: usize = 20;
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     let lines = head.lines();
     let Some(at) = lines.iter().take(MOST_BEFORE).position(|line| Header::of(line).is_some()) else {
         return 0;
@@ -39,7 +39,9 @@ pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
     let is_route = |line: &&&str| {
         let cells = header.cells(line);
         let place = cells.as_ref().ok().and_then(|cells| header.place(cells));
-        place.is_some_and(|place| Record::plain(place, &Named::default()).addresses(HostBits::Mask).is_ok())
+        place.is_some_and(|place| {
+            TableRecord::plain(place, &NamedFields::default()).addresses(HostBits::Mask).is_ok()
+        })
     };
     match lines[at + 1..].iter().filter(is_route).count() {
         0 => 0,
@@ -119,12 +121,12 @@ impl Header {
         Ok(cells)
     }
 
-    fn place<'a>(&self, cells: &'a [Cow<'a, str>]) -> Option<Place<'a>> {
+    fn place<'a>(&self, cells: &'a [Cow<'a, str>]) -> Option<RouteScope<'a>> {
         let cell = |at: usize| Some(&*cells[at]).filter(|cell| !cell.is_empty());
         let prefix = cell(self.prefix)?;
         Some(match self.mask.and_then(cell) {
-            Some(mask) if !prefix.contains('/') => Place::Masked(prefix, mask),
-            _ => Place::Prefix(prefix),
+            Some(mask) if !prefix.contains('/') => RouteScope::Masked(prefix, mask),
+            _ => RouteScope::Prefix(prefix),
         })
     }
 }
@@ -143,7 +145,7 @@ impl Document for Columns {
         match header.cells(line) {
             Ok(cells) => match header.place(&cells) {
                 Some(place) => {
-                    take.record(&Record::plain(place, &Row { header, cells: &cells }), number, line)
+                    take.record(&TableRecord::plain(place, &Row { header, cells: &cells }), number, line)
                 }
                 None => take.bad(number, LineError::new(LineErrorKind::NotARoute, 0), line),
             },

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::head::Head;
+use super::head::TextHead;
 use super::hostile;
 use super::{Document, Settings, bird, columns, csv, ip_route, json, list, netstat, show_bgp, vtysh};
 
@@ -91,10 +91,10 @@ impl fmt::Debug for Hostile {
 }
 
 /// Says how many lines of the head are of a form.
-type Claims = fn(&Head<'_>, &Settings<'_>) -> usize;
+type Claims = fn(&TextHead<'_>, &Settings<'_>) -> usize;
 
 /// Returns the reader of a text with this head, or why the form cannot be read.
-type Open = fn(&Head<'_>, &Settings<'_>) -> Result<Box<dyn Document>, String>;
+type Open = fn(&TextHead<'_>, &Settings<'_>) -> Result<Box<dyn Document>, String>;
 
 /// What reads a form.
 #[derive(Clone, Copy)]
@@ -323,7 +323,7 @@ impl TableForm {
 struct Unread {
     name: &'static str,
     instead: &'static str,
-    is: fn(&Head<'_>) -> bool,
+    is: fn(&TextHead<'_>) -> bool,
 }
 
 /// Forms that are refused by their names, because they look like others and mean something else.
@@ -461,7 +461,7 @@ pub(crate) enum Settled {
 }
 
 /// Settles the form of a text by its head: the one that takes most of the lines.
-pub(crate) fn settle(head: &Head<'_>, settings: &Settings<'_>, lines: fn(&str) -> bool) -> Settled {
+pub(crate) fn settle(head: &TextHead<'_>, settings: &Settings<'_>, lines: fn(&str) -> bool) -> Settled {
     if let Some(unread) = UNREAD.iter().find(|unread| (unread.is)(head)) {
         return Settled::Unread(unread.name, unread.instead);
     }

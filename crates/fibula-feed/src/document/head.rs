@@ -6,12 +6,12 @@ use std::borrow::Cow;
 const MOST_LINES: usize = 1000;
 
 /// The lines of the first 64 KiB of a text, without those that are blank.
-pub(crate) struct Head<'a> {
+pub(crate) struct TextHead<'a> {
     text: &'a str,
     lines: Vec<&'a str>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> TextHead<'a> {
     /// Returns the head as text. Where the text goes on, its last line may be cut and is left out.
     pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
         String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))

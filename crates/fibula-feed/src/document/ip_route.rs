@@ -2,8 +2,8 @@
 
 use fibula::net::{Family, HostBits, parse_address};
 
-use super::head::Head;
-use super::record::{Named, Place, Record};
+use super::head::TextHead;
+use super::record::{NamedFields, RouteScope, TableRecord};
 use super::{ByRule, Document, Settings, Stop, Take};
 use crate::text::{self, LineError, LineErrorKind};
 
@@ -77,7 +77,7 @@ struct IpRoute {
     next_hops: Vec<String>,
 }
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     if head.count(is_strong) == 0 {
         return 0;
     }
@@ -189,7 +189,7 @@ impl Document for IpRoute {
 
 fn said(route: &str, number: u64, take: &mut dyn Take) -> Result<(), Stop> {
     let mut words = route.split_ascii_whitespace().peekable();
-    let mut fields = Named::default();
+    let mut fields = NamedFields::default();
     let kind = words.next_if(|word| TYPES.contains(word));
     let prefix = words.next().unwrap_or_default();
     fields.push("prefix", prefix);
@@ -240,8 +240,12 @@ fn said(route: &str, number: u64, take: &mut dyn Take) -> Result<(), Stop> {
     };
     let kind = kind.filter(|kind| is_refusing(kind));
     fields.push("next_hop", kind.unwrap_or(next_hop));
-    let place = Place::Prefix(prefix);
-    take.record(&Record { place, rank: Some(metric), family, vrf: table, fields: &fields }, number, route)
+    let place = RouteScope::Prefix(prefix);
+    take.record(
+        &TableRecord { place, rank: Some(metric), family, vrf: table, fields: &fields },
+        number,
+        route,
+    )
 }
 
 /// Returns whether a kind of routes sends nothing on, whatever its device.

@@ -2,14 +2,15 @@
 
 use fibula::net::HostBits;
 
-use super::head::Head;
-use super::record::{Named, Place, Record};
+use super::head::TextHead;
+use super::record::{NamedFields, RouteScope, TableRecord};
 use super::{Document, Settings, Stop, Take};
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     let is_entry = |line: &str| {
-        entry(line)
-            .is_some_and(|place| Record::plain(place, &Named::default()).addresses(HostBits::Mask).is_ok())
+        entry(line).is_some_and(|place| {
+            TableRecord::plain(place, &NamedFields::default()).addresses(HostBits::Mask).is_ok()
+        })
     };
     head.count(is_entry)
 }
@@ -21,27 +22,27 @@ pub(super) fn read() -> Box<dyn Document> {
 struct List;
 
 /// Returns what a line says, if that is a prefix or a range and nothing else.
-fn entry(line: &str) -> Option<Place<'_>> {
+fn entry(line: &str) -> Option<RouteScope<'_>> {
     let text = line.find(['#', ';']).map_or(line, |at| &line[..at]).trim();
     let mut words = text.split_ascii_whitespace();
     Some(match [words.next(), words.next(), words.next(), words.next()] {
         [Some(prefix), None, ..] => match prefix.split_once('-') {
-            Some((first, last)) => Place::Range(first, last),
-            None => Place::Prefix(prefix),
+            Some((first, last)) => RouteScope::Range(first, last),
+            None => RouteScope::Prefix(prefix),
         },
         [Some(address), Some(mask), None, None] if crate::text::is_netmask(mask) => {
-            Place::Masked(address, mask)
+            RouteScope::Masked(address, mask)
         }
-        [Some(first), Some("-"), Some(last), None] => Place::Range(first, last),
+        [Some(first), Some("-"), Some(last), None] => RouteScope::Range(first, last),
         [None, ..] => return None,
-        _ => Place::Prefix(text),
+        _ => RouteScope::Prefix(text),
     })
 }
 
 impl Document for List {
     fn line(&mut self, line: &str, number: u64, take: &mut dyn Take) -> Result<(), Stop> {
         match entry(line) {
-            Some(place) => take.record(&Record::plain(place, &Named::default()), number, line),
+            Some(place) => take.record(&TableRecord::plain(place, &NamedFields::default()), number, line),
             None => Ok(()),
         }
     }

@@ -25,9 +25,9 @@ use crate::value::Value;
 
 pub use forms::{Choice, Hostile, TableForm};
 pub(crate) use forms::{Reader, Settled, families, settle};
-pub(crate) use head::Head;
-pub(crate) use json::Json;
-pub(crate) use record::{Addresses, Record};
+pub(crate) use head::TextHead;
+pub(crate) use json::JsonReader;
+pub(crate) use record::{Addresses, TableRecord};
 
 /// Which columns of a table hold what, by their names, or by their numbers from 1 where it has no header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub enum ByRule {
 /// Takes what a document says.
 pub(crate) trait Take {
     /// Takes a route, which began on this line.
-    fn record(&mut self, record: &Record<'_>, line: u64, text: &str) -> Result<(), Stop>;
+    fn record(&mut self, record: &TableRecord<'_>, line: u64, text: &str) -> Result<(), Stop>;
 
     /// Counts an entry that cannot be read.
     fn bad(&mut self, line: u64, error: LineError, text: &str) -> Result<(), Stop>;

@@ -1,12 +1,12 @@
 //! What `netstat -rn` and `route -n` print on Linux: columns under a header. Of several routes the lowest metric is in use.
 
-use super::head::Head;
+use super::head::TextHead;
 use super::ip_route::is_prompt;
-use super::record::{Named, Place, Record};
+use super::record::{NamedFields, RouteScope, TableRecord};
 use super::{ByRule, Document, Settings, Stop, Take};
 use crate::text::{LineError, LineErrorKind};
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     if head.lines().iter().any(|line| header(line).is_some()) { head.lines().len() } else { 0 }
 }
 
@@ -63,7 +63,7 @@ impl Document for Netstat {
         }
         let iface = get(&["Iface", "If"]).unwrap_or_default();
         let is_none = matches!(gateway, "0.0.0.0" | "*" | "::" | "[::]" | "-");
-        let mut fields = Named::default();
+        let mut fields = NamedFields::default();
         fields.push(
             "next_hop",
             if flags.contains('!') {
@@ -80,11 +80,11 @@ impl Document for Netstat {
         fields.push("metric", metric.unwrap_or_default());
         let rank = Some(metric.and_then(|metric| metric.parse().ok()).unwrap_or(0));
         let place = match get(&["Genmask"]) {
-            Some(mask) if destination != "default" => Place::Masked(destination, mask),
-            Some(_) => Place::Prefix("0.0.0.0/0"),
-            None if destination == "[::]/0" => Place::Prefix("::/0"),
-            None => Place::Prefix(destination),
+            Some(mask) if destination != "default" => RouteScope::Masked(destination, mask),
+            Some(_) => RouteScope::Prefix("0.0.0.0/0"),
+            None if destination == "[::]/0" => RouteScope::Prefix("::/0"),
+            None => RouteScope::Prefix(destination),
         };
-        take.record(&Record { rank, ..Record::plain(place, &fields) }, number, text)
+        take.record(&TableRecord { rank, ..TableRecord::plain(place, &fields) }, number, text)
     }
 }

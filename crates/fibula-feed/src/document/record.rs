@@ -12,7 +12,7 @@ use crate::value::{self, Value};
 
 /// Where a route applies, as the document writes it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum RouteScope<'a> {
     /// A prefix, an address, a range `FIRST-LAST`, or `default`.
     Prefix(&'a str),
     /// An address, and a netmask or a length.
@@ -61,8 +61,8 @@ pub(crate) trait Fields {
 }
 
 /// A route of a document.
-pub(crate) struct Record<'a> {
-    pub(crate) place: Place<'a>,
+pub(crate) struct TableRecord<'a> {
+    pub(crate) place: RouteScope<'a>,
     /// Of several routes of a prefix the one with the lowest rank is in use, of equals the first; without a rank, the last.
     pub(crate) rank: Option<u64>,
     /// The family of `default`, where the words of the route tell it.
@@ -72,9 +72,9 @@ pub(crate) struct Record<'a> {
     pub(crate) fields: &'a dyn Fields,
 }
 
-impl<'a> Record<'a> {
+impl<'a> TableRecord<'a> {
     /// Returns a route of a table in which the last of repeated routes counts.
-    pub(crate) fn plain(place: Place<'a>, fields: &'a dyn Fields) -> Self {
+    pub(crate) fn plain(place: RouteScope<'a>, fields: &'a dyn Fields) -> Self {
         Self { place, rank: None, family: None, vrf: None, fields }
     }
 
@@ -137,7 +137,7 @@ impl<'a> Record<'a> {
     /// Returns the addresses of the route.
     pub(crate) fn addresses(&self, host_bits: HostBits) -> Result<Addresses, LineError> {
         match self.place {
-            Place::Prefix(text) => {
+            RouteScope::Prefix(text) => {
                 let text = text.trim();
                 if text.eq_ignore_ascii_case("default") {
                     return Ok(Addresses::Default);
@@ -147,11 +147,11 @@ impl<'a> Record<'a> {
                     None => text::place(text, host_bits).map(Addresses::One),
                 }
             }
-            Place::Masked(address, mask) => {
+            RouteScope::Masked(address, mask) => {
                 text::masked(address.trim(), mask.trim(), host_bits).map(Addresses::One)
             }
-            Place::Range(first, last) => range(ends(first.trim(), last.trim())?),
-            Place::Count(first, count) => range(counted(first.trim(), count.trim())?),
+            RouteScope::Range(first, last) => range(ends(first.trim(), last.trim())?),
+            RouteScope::Count(first, count) => range(counted(first.trim(), count.trim())?),
         }
     }
 }
@@ -237,17 +237,17 @@ fn bits(address: IpAddr) -> u128 {
 
 /// Fields that a form names itself.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedFields<'a> {
     fields: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedFields<'a> {
     pub(crate) fn push(&mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, str>>) {
         self.fields.push((name.into(), value.into()));
     }
 }
 
-impl Fields for Named<'_> {
+impl Fields for NamedFields<'_> {
     fn text(&self, value: &Value) -> Option<Cow<'_, str>> {
         let exact = self.fields.iter().find(|(name, _)| value.is_exactly(name));
         let found = exact.or_else(|| self.fields.iter().find(|(name, _)| value.is_column(name)));

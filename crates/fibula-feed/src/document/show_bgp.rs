@@ -4,9 +4,9 @@ use std::net::Ipv4Addr;
 
 use fibula::net::{HostBits, parse_address};
 
-use super::head::Head;
+use super::head::TextHead;
 use super::ip_route::is_prompt;
-use super::record::{Named, Place, Record};
+use super::record::{NamedFields, RouteScope, TableRecord};
 use super::{ByRule, Document, Settings, Stop, Take};
 use crate::text::{self, LineError, LineErrorKind};
 
@@ -17,7 +17,7 @@ struct Columns {
     path: usize,
 }
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     let Some(at) = head.lines().iter().position(|line| columns(line).is_some()) else { return 0 };
     let Some(columns) = columns(head.lines()[at]) else { return 0 };
     at + 1 + head.lines()[at + 1..].iter().filter(|line| line.len() > columns.network).count()
@@ -36,11 +36,11 @@ fn columns(line: &str) -> Option<Columns> {
 struct ShowBgp {
     columns: Option<Columns>,
     prefix: String,
-    path: Option<Path>,
+    path: Option<ShownPath>,
 }
 
 /// A path whose line may go on.
-struct Path {
+struct ShownPath {
     number: u64,
     is_best: bool,
     prefix: String,
@@ -60,10 +60,10 @@ impl ShowBgp {
         // The last letter is the origin attribute.
         let as_path = as_path.trim();
         let as_path = as_path.strip_suffix(['i', 'e', '?']).unwrap_or(as_path).trim();
-        let mut fields = Named::default();
+        let mut fields = NamedFields::default();
         fields.push("next_hop", next_hop.as_str());
         fields.push("as_path", as_path);
-        take.record(&Record::plain(Place::Prefix(&path.prefix), &fields), path.number, &path.prefix)
+        take.record(&TableRecord::plain(RouteScope::Prefix(&path.prefix), &fields), path.number, &path.prefix)
     }
 
     /// Takes a next hop and the path of the path that is being read, and finishes it if its line is complete.
@@ -144,7 +144,7 @@ impl Document for ShowBgp {
             rest = after;
         }
         let is_best = marks.contains('>');
-        self.path = Some(Path { number, is_best, prefix: self.prefix.clone(), next_hop: None });
+        self.path = Some(ShownPath { number, is_best, prefix: self.prefix.clone(), next_hop: None });
         self.rest(line, rest, columns, take)
     }
 

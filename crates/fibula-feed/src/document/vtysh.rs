@@ -2,13 +2,13 @@
 
 use fibula::net::HostBits;
 
-use super::head::Head;
+use super::head::TextHead;
 use super::ip_route::is_prompt;
-use super::record::{Named, Place, Record};
+use super::record::{NamedFields, RouteScope, TableRecord};
 use super::{ByRule, Document, Settings, Stop, Take};
 use crate::text::{self, LineError, LineErrorKind};
 
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     if head.count(|line| begins(line).is_some()) == 0 {
         return 0;
     }
@@ -24,12 +24,12 @@ pub(super) fn read() -> Box<dyn Document> {
 #[derive(Default)]
 struct Vtysh {
     vrf: Option<String>,
-    route: Option<Route>,
+    route: Option<VtyshRoute>,
     /// Whether the lines of codes go on.
     in_legend: bool,
 }
 
-struct Route {
+struct VtyshRoute {
     number: u64,
     code: char,
     is_selected: bool,
@@ -90,7 +90,7 @@ impl Vtysh {
             take.by_rule(ByRule::NotInUse);
             return Ok(());
         }
-        let mut fields = Named::default();
+        let mut fields = NamedFields::default();
         let text = route.next_hop.as_ref().map_or("", |(text, _)| text);
         let mut parts = text.split(',').map(str::trim);
         let first = parts.next().unwrap_or_default();
@@ -116,12 +116,12 @@ impl Vtysh {
             fields.push("metric", metric);
         }
         let vrf = self.vrf.as_deref().filter(|&vrf| vrf != "default");
-        let record = Record { vrf, ..Record::plain(Place::Prefix(&route.prefix), &fields) };
+        let record = TableRecord { vrf, ..TableRecord::plain(RouteScope::Prefix(&route.prefix), &fields) };
         take.record(&record, route.number, &route.prefix)
     }
 }
 
-impl Route {
+impl VtyshRoute {
     /// Takes a next hop if it is better than the one before: packets take it, and it is not one that others resolve.
     fn offer(&mut self, marks: &str, text: &str) {
         let is_used = marks.contains('*')
@@ -174,7 +174,7 @@ impl Document for Vtysh {
             };
             let is_selected = marks.contains('>');
             let mut route =
-                Route { number, code, is_selected, prefix: prefix.to_owned(), cost, next_hop: None };
+                VtyshRoute { number, code, is_selected, prefix: prefix.to_owned(), cost, next_hop: None };
             route.offer(marks, rest);
             self.route = Some(route);
             return Ok(());

@@ -17,7 +17,7 @@ use super::framer::{Block, Framer};
 use super::live::Change;
 use crate::event::{Action, Event, Path, Peer};
 use crate::filter::Filter;
-use crate::mrt::{self, Fault, FaultKind, Header, Mention, PeerTable, Record, Sink, Skipped};
+use crate::mrt::{self, Fault, FaultKind, Header, Mention, PeerIndexTable, Record, Sink, Skipped};
 use crate::value::{Facts, Value};
 
 /// Some of the events of a block, in order.
@@ -33,7 +33,7 @@ pub(super) struct Batch {
     /// Counts for the peers that occur in it.
     pub(super) counts: Vec<PeerCounts>,
     /// The list of peers, if the block begins with one.
-    pub(super) listed: Option<Arc<PeerTable>>,
+    pub(super) listed: Option<Arc<PeerIndexTable>>,
     /// Number of records, routes and peers examined.
     pub(super) steps: u64,
 }
@@ -44,7 +44,7 @@ const BATCH: usize = 4096;
 const BATCH_ATTRIBUTE_BYTES: usize = 256 << 10;
 
 /// What to decode of blocks.
-pub(super) struct Decoder<'a> {
+pub(super) struct BlockDecoder<'a> {
     pub(super) wanted: &'a Wanted,
     /// This family only.
     pub(super) family: Option<Family>,
@@ -76,7 +76,7 @@ struct ListedPeer {
     record: u64,
 }
 
-impl Decoder<'_> {
+impl BlockDecoder<'_> {
     /// Decodes a block and passes its batches to `emit`, until that returns false.
     pub(super) fn decode(&self, block: Block, scratch: &mut Scratch, emit: &mut dyn FnMut(Batch) -> bool) {
         let Block { offset, bytes, peers, begins_with_peers, faults, gaps } = block;
@@ -116,7 +116,7 @@ impl Decoder<'_> {
 }
 
 struct Gatherer<'a> {
-    decoder: &'a Decoder<'a>,
+    decoder: &'a BlockDecoder<'a>,
     scratch: &'a mut Scratch,
     emit: &'a mut dyn FnMut(Batch) -> bool,
     batch: Batch,
@@ -135,7 +135,7 @@ struct Gatherer<'a> {
 
 impl<'a> Gatherer<'a> {
     fn new(
-        decoder: &'a Decoder<'a>,
+        decoder: &'a BlockDecoder<'a>,
         scratch: &'a mut Scratch,
         emit: &'a mut dyn FnMut(Batch) -> bool,
         offset: u64,
@@ -348,7 +348,7 @@ type Task = (Block, SyncSender<thread::Result<Batch>>);
 pub(super) fn run<R: Read, E: Send>(
     framer: &mut Framer<R>,
     threads: usize,
-    decoder: &Decoder<'_>,
+    decoder: &BlockDecoder<'_>,
     mut consume: impl FnMut(Batch) -> Result<(), E> + Send,
     between: &mut dyn FnMut(&Framer<R>),
 ) -> io::Result<Result<(), E>> {
@@ -401,7 +401,7 @@ pub(super) fn run<R: Read, E: Send>(
 }
 
 /// Decodes all remaining blocks.
-fn work_through(tasks: &Mutex<Receiver<Task>>, gate: &Gate, decoder: &Decoder<'_>) {
+fn work_through(tasks: &Mutex<Receiver<Task>>, gate: &Gate, decoder: &BlockDecoder<'_>) {
     let mut scratch = Scratch::default();
     loop {
         let next = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();

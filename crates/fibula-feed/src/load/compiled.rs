@@ -9,7 +9,7 @@ use fibula::file::{self, Part, TableFile};
 use fibula::memory::Limits;
 use fibula::net::{Key, Route};
 
-use super::error::{LoadError, LoadErrorKind, Place};
+use super::error::{LoadError, LoadErrorKind, LoadPosition};
 use super::maxmind;
 use super::source::Feed;
 use crate::document::TableForm;
@@ -50,7 +50,7 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits, ledger: &Ledger) ->
                 let most = limits.memory_bytes.map_or(u64::MAX, |free| free as u64 / 2);
                 (&mut input).take(most).read_to_end(&mut head).map_err(read)?;
                 held.add(head.len().saturating_mul(2)).map_err(|error| {
-                    LoadError::new(&name, LoadErrorKind::Memory { place: Place::End, error })
+                    LoadError::new(&name, LoadErrorKind::Memory { place: LoadPosition::End, error })
                 })?;
                 let table = TableFile::copy_of(Cursor::new(head), limits);
                 let text = text(&name, table, held)?;
@@ -75,8 +75,9 @@ fn text_of(name: &Arc<str>, path: &Path, limits: Limits, ledger: &Ledger) -> Opt
         let table = TableFile::open_within(path, limits);
         let mut held = Held::new(ledger);
         if table.is_ok() {
-            held.add(usize::try_from(bytes).unwrap_or(usize::MAX))
-                .map_err(|error| LoadError::new(name, LoadErrorKind::Memory { place: Place::End, error }))?;
+            held.add(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| {
+                LoadError::new(name, LoadErrorKind::Memory { place: LoadPosition::End, error })
+            })?;
         }
         text(name, table, held)
     })

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use fibula::net::{Family, IpPrefix};
 
 use super::Progress;
-use super::error::{LoadError, LoadErrorKind, Place};
-use super::lines::{Line, Lines, MAX_LINE_BYTES};
+use super::error::{LoadError, LoadErrorKind, LoadPosition};
+use super::lines::{Lines, MAX_LINE_BYTES, RawLine};
 use super::pass::{JUDGED_LINES, PROGRESS_BYTES, Pass, Source};
 use super::report::{BadLine, Content};
 use super::{LoadOptions, MAX_UNSETTLED_BYTES};
-use crate::document::{Addresses, ByRule, Document, Json, Record, Stop, Take};
+use crate::document::{Addresses, ByRule, Document, JsonReader, Stop, TableRecord, Take};
 use crate::event::{Action, Announcement, Event, Time};
 use crate::next_hops::Label;
 use crate::text::{LineError, LineErrorKind};
@@ -134,9 +134,9 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
         self.finish()
     }
 
-    fn line(&mut self, line: &Line<'_>, number: u64, document: &mut dyn Document) -> Result<(), Stop> {
+    fn line(&mut self, line: &RawLine<'_>, number: u64, document: &mut dyn Document) -> Result<(), Stop> {
         match *line {
-            Line::Whole(mut bytes) => {
+            RawLine::Whole(mut bytes) => {
                 if number == 1 {
                     bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
                 }
@@ -145,7 +145,7 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
                     Err(_) => document.line(&String::from_utf8_lossy(bytes), number, self),
                 }
             }
-            Line::TooLong(bytes) => {
+            RawLine::TooLong(bytes) => {
                 let kind = LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES };
                 let text: Cow<'_, str> = String::from_utf8_lossy(bytes);
                 self.bad(number, LineError::new(kind, MAX_LINE_BYTES), &text)
@@ -156,7 +156,7 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
     /// Reads JSON.
     pub(super) fn json(
         &mut self,
-        mut json: Json<Source<'_>>,
+        mut json: JsonReader<Source<'_>>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), LoadError> {
         loop {
@@ -228,7 +228,7 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
         false
     }
 
-    fn wait(&mut self, record: &Record<'_>, line: u64) {
+    fn wait(&mut self, record: &TableRecord<'_>, line: u64) {
         let label = record.label(&self.pass.options.values, self.pass.options.implied_origin);
         let at = record.next_hop_family().map_or(2, slot);
         let waiting = &mut self.defaults.waiting[at];
@@ -272,7 +272,7 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
             pass.report.left_out += 1;
             return Ok(());
         }
-        let place = Place::Line(line);
+        let place = LoadPosition::Line(line);
         let taken = if pass.each.is_some() {
             pass.said(plain_event(prefix, label), place)
         } else {
@@ -294,7 +294,7 @@ pub(super) fn plain_event(prefix: IpPrefix, next_hop: Label) -> Event {
 }
 
 impl Take for Taker<'_, '_, '_> {
-    fn record(&mut self, record: &Record<'_>, line: u64, text: &str) -> Result<(), Stop> {
+    fn record(&mut self, record: &TableRecord<'_>, line: u64, text: &str) -> Result<(), Stop> {
         let LoadOptions { filter, values, host_bits, family, implied_origin, .. } = self.pass.options;
         let addresses = match record.addresses(*host_bits) {
             Ok(addresses) => addresses,

@@ -74,20 +74,20 @@ pub(super) enum LoadErrorKind {
     Truncated(Truncation),
     Fault(Fault),
     Memory {
-        place: Place,
+        place: LoadPosition,
         error: OutOfMemory,
     },
     /// The routes of all peers, which are counted to choose one, take too much memory.
     Counting {
-        place: Place,
+        place: LoadPosition,
         error: OutOfMemory,
     },
     NextHops {
-        place: Place,
+        place: LoadPosition,
         error: NextHopsError,
     },
     Mixed {
-        place: Place,
+        place: LoadPosition,
     },
     NoPeer {
         names: Vec<PeerName>,
@@ -104,14 +104,14 @@ pub(super) enum LoadErrorKind {
 
 /// Where loading stopped.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum LoadPosition {
     Line(u64),
     /// A byte of the decompressed file, approximately.
     Byte(u64),
     End,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LoadPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, ":{line}"),
@@ -122,7 +122,7 @@ impl fmt::Display for Place {
 }
 
 impl Refusal {
-    pub(super) fn at(self, place: Place) -> LoadErrorKind {
+    pub(super) fn at(self, place: LoadPosition) -> LoadErrorKind {
         match self {
             Self::Memory(error) => LoadErrorKind::Memory { place, error },
             Self::NextHops(error) => LoadErrorKind::NextHops { place, error },
@@ -148,9 +148,9 @@ impl LoadError {
     pub fn line(&self) -> Option<u64> {
         match &*self.kind {
             LoadErrorKind::Line(bad) => Some(bad.line()),
-            LoadErrorKind::Memory { place: Place::Line(line), .. }
-            | LoadErrorKind::Counting { place: Place::Line(line), .. }
-            | LoadErrorKind::NextHops { place: Place::Line(line), .. } => Some(*line),
+            LoadErrorKind::Memory { place: LoadPosition::Line(line), .. }
+            | LoadErrorKind::Counting { place: LoadPosition::Line(line), .. }
+            | LoadErrorKind::NextHops { place: LoadPosition::Line(line), .. } => Some(*line),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::MAX_UNSETTLED_BYTES;
-use crate::mrt::{Fault, FaultKind, Frame, Header, MAX_RECORD_BYTES, PeerTable, Record};
+use crate::mrt::{Fault, FaultKind, Frame, Header, MAX_RECORD_BYTES, PeerIndexTable, Record};
 
 /// Whole records one after another.
 pub(super) struct Block {
@@ -14,7 +14,7 @@ pub(super) struct Block {
     pub(super) offset: u64,
     pub(super) bytes: Bytes,
     /// The list of peers that applies to all of them.
-    pub(super) peers: Option<Arc<PeerTable>>,
+    pub(super) peers: Option<Arc<PeerIndexTable>>,
     /// Whether that list is the first record of this block.
     pub(super) begins_with_peers: bool,
     /// Faults between this block and the one before.
@@ -40,7 +40,7 @@ pub(super) struct Framer<R> {
     offset: u64,
     ended: bool,
     failure: Option<io::Error>,
-    peers: Option<Arc<PeerTable>>,
+    peers: Option<Arc<PeerIndexTable>>,
     records: u64,
     /// Whether a record with a body was found.
     settled: bool,
@@ -185,7 +185,7 @@ impl<R: Read> Framer<R> {
         let record = Record { header, body: Bytes::copy_from_slice(&record[Header::BYTES..]) };
         // The old list is freed first, so that both do not exist at the same time.
         self.peers = None;
-        match PeerTable::read(&record) {
+        match PeerIndexTable::read(&record) {
             Some(Ok(peers)) => {
                 self.peers = Some(Arc::new(peers));
                 found.begins_with_peers = true;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use super::choice::Wanted;
 use super::input::Input;
-use super::loader::Session;
+use super::loader::LoadSession;
 use super::routes::Routes;
 use super::*;
 use crate::compression::tests::compress;
@@ -37,7 +37,7 @@ fn refused(bytes: &[u8]) -> String {
 /// The steps of one reading, and what it reports.
 fn steps(bytes: &[u8], threads: usize) -> (u64, Report) {
     let options = LoadOptions { threads, selection: Selection::Best, ..LoadOptions::default() };
-    let mut loader = Session::new(&options, None);
+    let mut loader = LoadSession::new(&options, None);
     let mut pass = loader.pass(&"x".into(), Some(Wanted::All), None);
     pass.run(&mut &bytes[..], &mut |_| ()).unwrap();
     let outcome = pass.outcome();
@@ -186,7 +186,7 @@ fn what_is_withdrawn_gives_its_memory_back() {
 fn a_load_gives_all_its_memory_back() {
     let bytes = [peer_table(&[ONE]), (0..2_000).flat_map(route).collect()].concat();
     let options = within(8 << 20);
-    let mut loader = Session::new(&options, None);
+    let mut loader = LoadSession::new(&options, None);
     let ledger = loader.ledger.clone();
     let input = Input::stream(&bytes[..], &ledger);
     loader.feed("x".into(), input, false, &mut |_| ()).unwrap();
@@ -318,7 +318,7 @@ fn the_work_for_hostile_texts_is_linear_in_the_bytes() {
         for hostile in form.hostile {
             let bytes = (hostile.make)();
             let options = LoadOptions { selection: Selection::Best, ..LoadOptions::default() };
-            let mut session = Session::new(&options, None);
+            let mut session = LoadSession::new(&options, None);
             let mut pass = session.pass(&"x".into(), Some(Wanted::All), None);
             let _refused = pass.run(&mut &bytes[..], &mut |_| ());
             let steps = pass.outcome().steps;

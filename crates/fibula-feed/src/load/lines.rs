@@ -7,7 +7,7 @@ pub const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// A line without its line feed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum RawLine<'a> {
     Whole(&'a [u8]),
     /// The beginning of a line that is longer than [`MAX_LINE_BYTES`].
     TooLong(&'a [u8]),
@@ -66,7 +66,7 @@ impl<R: Read> Lines<R> {
     /// Returns the next line; `None` after the last, which needs no line feed.
     ///
     /// All complete lines are returned before an error; an incomplete one is dropped.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         // Bytes from `start` on known to hold no line feed.
         let mut searched = 0;
         loop {
@@ -122,8 +122,12 @@ impl<R: Read> Lines<R> {
     }
 }
 
-fn line(bytes: &[u8]) -> Line<'_> {
-    if bytes.len() > MAX_LINE_BYTES { Line::TooLong(&bytes[..MAX_LINE_BYTES]) } else { Line::Whole(bytes) }
+fn line(bytes: &[u8]) -> RawLine<'_> {
+    if bytes.len() > MAX_LINE_BYTES {
+        RawLine::TooLong(&bytes[..MAX_LINE_BYTES])
+    } else {
+        RawLine::Whole(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -148,8 +152,8 @@ mod tests {
         let mut found = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             found.push(match line {
-                Line::Whole(bytes) => (bytes.len(), true),
-                Line::TooLong(bytes) => (bytes.len(), false),
+                RawLine::Whole(bytes) => (bytes.len(), true),
+                RawLine::TooLong(bytes) => (bytes.len(), false),
             });
         }
         assert_eq!(lines.next().unwrap(), None);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::choice::{Selection, Tally, Wanted};
 use super::compiled;
-use super::error::{LoadError, LoadErrorKind, Place};
+use super::error::{LoadError, LoadErrorKind, LoadPosition};
 use super::input::Input;
 use super::live::Live;
 use super::pass::Pass;
@@ -62,7 +62,7 @@ impl<'a> Loader<'a> {
     /// the first bad line or record, at the first thing left out that may hold routes, and when the file ends early or
     /// its compressed stream is damaged.
     pub fn load<'s>(&mut self, source: impl Into<Source<'s>>) -> Result<LoadedRoutes, LoadError> {
-        let mut session = Session::new(&self.options, None);
+        let mut session = LoadSession::new(&self.options, None);
         session.feeds(source.into(), &mut tell(&mut self.progress))?;
         session.finish()
     }
@@ -76,7 +76,7 @@ impl<'a> Loader<'a> {
         let feeds = feeds(source.into())?;
         let mut progress = tell(&mut self.progress);
         let survey = |feed| {
-            let mut session = Session::new(&self.options, None);
+            let mut session = LoadSession::new(&self.options, None);
             match compiled::recognised(feed, self.options.limits, &session.ledger)? {
                 Feed::File(path) => {
                     let (name, mut file) = open_file(&path)?;
@@ -107,7 +107,7 @@ impl<'a> Loader<'a> {
         source: impl Into<Source<'s>>,
         mut each: impl FnMut(Event) -> io::Result<()> + Send,
     ) -> Result<Vec<Report>, LoadError> {
-        let mut session = Session::new(&self.options, Some(&mut each));
+        let mut session = LoadSession::new(&self.options, Some(&mut each));
         session.feeds(source.into(), &mut tell(&mut self.progress))?;
         session.check_names()?;
         Ok(session.reports)
@@ -158,7 +158,7 @@ fn chain(paths: &[PathBuf], options: &LoadOptions) -> Result<(Arc<str>, Chain), 
 }
 
 /// One load of all feeds of a source.
-pub(super) struct Session<'a> {
+pub(super) struct LoadSession<'a> {
     options: &'a LoadOptions,
     /// Accounts for all memory that is held while loading.
     pub(super) ledger: Ledger,
@@ -175,7 +175,7 @@ pub(super) struct Session<'a> {
 /// Event callback.
 pub(super) type Each<'a> = &'a mut (dyn FnMut(Event) -> io::Result<()> + Send);
 
-impl<'a> Session<'a> {
+impl<'a> LoadSession<'a> {
     pub(super) fn new(options: &'a LoadOptions, each: Option<Each<'a>>) -> Self {
         let ledger = Ledger::new(options.limits.memory_bytes);
         let mut routes = Routes::new(options.limits, &ledger);
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
         }
         let mut report = outcome.finish(&mut self.reports_held)?;
         let ended = self.routes.end_feed(more, &mut report);
-        ended.map_err(|refusal| LoadError::new(&name, refusal.at(Place::End)))?;
+        ended.map_err(|refusal| LoadError::new(&name, refusal.at(LoadPosition::End)))?;
         self.reports.push(report);
         Ok(())
     }

@@ -10,8 +10,8 @@ use fibula::memory::OutOfMemory;
 use fibula::net::{IpPrefix, Key, Prefix, prefixes_of};
 use maxminddb::{MaxMindDbError, Reader, WithinOptions};
 
-use super::error::{LoadError, LoadErrorKind, Place};
-use super::record_text::Record;
+use super::error::{LoadError, LoadErrorKind, LoadPosition};
+use super::record_text::RecordText;
 use crate::compression::ends_as_mmdb;
 use crate::ledger::{Held, Ledger};
 
@@ -42,7 +42,7 @@ pub(super) fn text_of(name: &Arc<str>, path: &Path, ledger: &Ledger) -> Option<R
 fn read(name: &Arc<str>, mut file: File, len: u64, ledger: &Ledger) -> Result<(Vec<u8>, Held), LoadError> {
     let failed = |error| LoadError::new(name, LoadErrorKind::Read { bytes: 0, error });
     let out_of_memory =
-        |error: OutOfMemory| LoadError::new(name, LoadErrorKind::Memory { place: Place::End, error });
+        |error: OutOfMemory| LoadError::new(name, LoadErrorKind::Memory { place: LoadPosition::End, error });
     let wanted_bytes = usize::try_from(len).unwrap_or(usize::MAX);
     let mut held = Held::new(ledger);
     held.add(wanted_bytes).map_err(out_of_memory)?;
@@ -115,7 +115,7 @@ impl Text {
             let prefix = IpPrefix::try_from((network.ip(), network.prefix())).map_err(io::Error::other)?;
             write!(lines, "{{\"prefix\":\"{prefix}\"")?;
             let before = lines.len();
-            match found.decode::<Record>() {
+            match found.decode::<RecordText>() {
                 Ok(record) => lines.extend_from_slice(&record.unwrap_or_default().0),
                 // One record that is too long, or that is none, is one bad entry.
                 Err(_) => {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use fibula::net::{HostBits, IpPrefix};
 
-use super::blocks::{self, Batch, Decoder};
+use super::blocks::{self, Batch, BlockDecoder};
 use super::choice::{Tally, Wanted, slot};
 use super::documents::{Taker, plain_event};
-use super::error::{LoadError, LoadErrorKind, Place};
+use super::error::{LoadError, LoadErrorKind, LoadPosition};
 use super::framer::Framer;
 use super::input::Readings;
-use super::lines::{Line, Lines, MAX_LINE_BYTES};
+use super::lines::{Lines, MAX_LINE_BYTES, RawLine};
 use super::live::{Change, Live};
 use super::peek::Peeked;
 use super::report::{BadLine, Content, Report, Truncation};
 use super::routes::{Refusal, Routes};
 use super::{Each, LoadOptions, MAX_UNSETTLED_BYTES, Progress};
-use crate::compression::{Decompressor, Fault, OtherForm};
-use crate::document::{self, Addresses, Head, Json, Reader, Settings, Settled, TableForm};
+use crate::compression::{Decompressor, OtherForm, ReadFault};
+use crate::document::{self, Addresses, JsonReader, Reader, Settings, Settled, TableForm, TextHead};
 use crate::event::{Action, Event, Peer};
 use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
@@ -75,7 +75,7 @@ impl Outcome {
     pub(super) fn finish(self, held: &mut Held) -> Result<Report, LoadError> {
         let Self { mut report, tally, wanted, .. } = self;
         let peers = tally.finish(&wanted, held);
-        let failed = |error| LoadError::new(&report.name, Refusal::Memory(error).at(Place::End));
+        let failed = |error| LoadError::new(&report.name, Refusal::Memory(error).at(LoadPosition::End));
         report.peers = peers.map_err(failed)?;
         Ok(report)
     }
@@ -128,7 +128,7 @@ impl Pass<'_, '_> {
         let mut framer = Framer::new(input);
         let (filter, values) = (&self.options.filter, &self.options.values[..]);
         let attributes = self.each.is_some();
-        let decoder = Decoder { wanted: &wanted, family, counting, attributes, filter, values };
+        let decoder = BlockDecoder { wanted: &wanted, family, counting, attributes, filter, values };
         let outcome = blocks::run(&mut framer, threads, &decoder, |batch| self.take(batch), &mut tell);
         outcome.map_err(|error| self.error(LoadErrorKind::Threads(error)))??;
         tell(&framer);
@@ -153,9 +153,9 @@ impl Pass<'_, '_> {
             self.steps += 1;
             counted = counted.and_then(|()| self.tally.of(peer).map(|_| ()));
         }
-        counted.map_err(|error| self.error(Refusal::Memory(error).at(Place::Byte(offset))))?;
+        counted.map_err(|error| self.error(Refusal::Memory(error).at(LoadPosition::Byte(offset))))?;
         for (peer, change) in changes {
-            self.follow(peer, change, Place::Byte(offset))?;
+            self.follow(peer, change, LoadPosition::Byte(offset))?;
         }
         for (kind, count) in skipped {
             self.report.skip(kind, count);
@@ -166,13 +166,13 @@ impl Pass<'_, '_> {
             }
             self.report.fault(fault);
         }
-        events.into_iter().try_for_each(|event| self.said(event, Place::Byte(offset)))
+        events.into_iter().try_for_each(|event| self.said(event, LoadPosition::Byte(offset)))
     }
 
     fn text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
         let options = self.options;
-        let text = Head::text(input.head()).into_owned();
-        let head = Head::of(&text, input.goes_on());
+        let text = TextHead::text(input.head()).into_owned();
+        let head = TextHead::of(&text, input.goes_on());
         let settings = Settings { columns: &options.columns, values: &options.values };
         let form = match self.form.or(options.form) {
             Some(form) => form,
@@ -191,7 +191,7 @@ impl Pass<'_, '_> {
                 self.plain_text(input, progress)
             }
             Reader::Json { .. } => {
-                let json = Json::new(input, &head);
+                let json = JsonReader::new(input, &head);
                 Taker::new(self).json(json, progress)
             }
             Reader::Document { open, .. } => {
@@ -252,17 +252,17 @@ impl Pass<'_, '_> {
         Err(self.error(LoadErrorKind::NoRoutes { bad, lines, first }))
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<(), LoadError> {
+    fn line(&mut self, line: &RawLine<'_>) -> Result<(), LoadError> {
         self.report.lines += 1;
         let (text, said) = match *line {
-            Line::Whole(mut text) => {
+            RawLine::Whole(mut text) => {
                 // Editors of some systems write a byte order mark first.
                 if self.report.lines == 1 {
                     text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
                 }
                 (text, text::decode(text, self.options.host_bits))
             }
-            Line::TooLong(text) => {
+            RawLine::TooLong(text) => {
                 let kind = LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES };
                 (text, Err(LineError::new(kind, MAX_LINE_BYTES)))
             }
@@ -342,7 +342,7 @@ impl Pass<'_, '_> {
         label: Label,
         line: u64,
     ) -> Result<(), LoadError> {
-        let place = Place::Line(line);
+        let place = LoadPosition::Line(line);
         if self.each.is_some() {
             return self.said(plain_event(prefix, label), place);
         }
@@ -377,7 +377,7 @@ impl Pass<'_, '_> {
             self.report.left_out += 1;
             return Ok(Ok(()));
         }
-        let place = Place::Line(self.report.lines);
+        let place = LoadPosition::Line(self.report.lines);
         if self.each.is_some() {
             return self.said(plain_event(prefix, next_hop), place).map(Ok);
         }
@@ -395,7 +395,7 @@ impl Pass<'_, '_> {
         let counts = match self.tally.of(peer) {
             Ok(counts) => counts,
             Err(error) => {
-                let place = Place::Line(self.report.lines);
+                let place = LoadPosition::Line(self.report.lines);
                 return Err(LoadError::new(&self.report.name, Refusal::Memory(error).at(place)));
             }
         };
@@ -418,7 +418,7 @@ impl Pass<'_, '_> {
             }
         };
         if self.counting {
-            let place = Place::Line(self.report.lines);
+            let place = LoadPosition::Line(self.report.lines);
             return change.map_or(Ok(()), |change| self.follow(peer, change, place)).map(Ok);
         }
         let wanted = match family {
@@ -430,7 +430,7 @@ impl Pass<'_, '_> {
             None => true,
         };
         if wanted && let Some(event) = self.labelled(event, line) {
-            self.said(event, Place::Line(self.report.lines))?;
+            self.said(event, LoadPosition::Line(self.report.lines))?;
         }
         Ok(Ok(()))
     }
@@ -451,13 +451,13 @@ impl Pass<'_, '_> {
         Some(event)
     }
 
-    fn follow(&mut self, peer: Peer, change: Change, place: Place) -> Result<(), LoadError> {
+    fn follow(&mut self, peer: Peer, change: Change, place: LoadPosition) -> Result<(), LoadError> {
         let followed = self.live.follow(peer, change, &mut self.tally);
         followed.map_err(|error| self.error(LoadErrorKind::Counting { place, error }))
     }
 
     /// Takes the event into the routes, or passes it to the callback.
-    pub(super) fn said(&mut self, event: Event, place: Place) -> Result<(), LoadError> {
+    pub(super) fn said(&mut self, event: Event, place: LoadPosition) -> Result<(), LoadError> {
         let taken = match &mut self.each {
             Some(each) => each(event).map_err(Refusal::Stopped),
             None => self.routes.event(event, &mut self.report),
@@ -491,10 +491,10 @@ impl Pass<'_, '_> {
         let compression = input.compression();
         let bytes = input.bytes_read();
         let damage = match input.fault() {
-            Fault::Input => return Err(self.error(LoadErrorKind::Read { bytes, error })),
-            Fault::TooLarge => return Err(self.error(LoadErrorKind::Window(error))),
-            Fault::EndsEarly => None,
-            Fault::Damaged => Some(error),
+            ReadFault::Input => return Err(self.error(LoadErrorKind::Read { bytes, error })),
+            ReadFault::TooLarge => return Err(self.error(LoadErrorKind::Window(error))),
+            ReadFault::EndsEarly => None,
+            ReadFault::Damaged => Some(error),
         };
         let report = &mut self.report;
         // A stream that is damaged from the beginning has nothing that could be used.

@@ -11,21 +11,21 @@ const MOST_BYTES: usize = 64 << 10;
 
 /// The fields of a record: `,"name":value` for each. A record that is no map has one field, `value`.
 #[derive(Default)]
-pub(super) struct Record(pub(super) Vec<u8>);
+pub(super) struct RecordText(pub(super) Vec<u8>);
 
-impl<'de> Deserialize<'de> for Record {
+impl<'de> Deserialize<'de> for RecordText {
     fn deserialize<D: Deserializer<'de>>(record: D) -> Result<Self, D::Error> {
         let mut text = Vec::new();
-        record.deserialize_any(Fields(&mut text))?;
+        record.deserialize_any(RecordFields(&mut text))?;
         Ok(Self(text))
     }
 }
 
 /// Writes the fields of the record itself.
-struct Fields<'t>(&'t mut Vec<u8>);
+struct RecordFields<'t>(&'t mut Vec<u8>);
 
 /// Writes a value.
-struct Json<'t>(&'t mut Vec<u8>);
+struct JsonWriter<'t>(&'t mut Vec<u8>);
 
 fn too_long<E: Error>() -> E {
     E::custom(format_args!("the record is longer than {MOST_BYTES} bytes"))
@@ -62,7 +62,7 @@ macro_rules! values {
     };
 }
 
-impl<'de> Visitor<'de> for Json<'_> {
+impl<'de> Visitor<'de> for JsonWriter<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for Json<'_> {
             if before > begin {
                 push(self.0, b",")?;
             }
-            if values.next_element_seed(Json(&mut *self.0))?.is_none() {
+            if values.next_element_seed(JsonWriter(&mut *self.0))?.is_none() {
                 self.0.truncate(before);
                 return push(self.0, b"]");
             }
@@ -111,17 +111,17 @@ impl<'de> Visitor<'de> for Json<'_> {
             if before > begin {
                 push(self.0, b",")?;
             }
-            if fields.next_key_seed(Json(&mut *self.0))?.is_none() {
+            if fields.next_key_seed(JsonWriter(&mut *self.0))?.is_none() {
                 self.0.truncate(before);
                 return push(self.0, b"}");
             }
             push(self.0, b":")?;
-            fields.next_value_seed(Json(&mut *self.0))?;
+            fields.next_value_seed(JsonWriter(&mut *self.0))?;
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Json<'_> {
+impl<'de> DeserializeSeed<'de> for JsonWriter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
@@ -129,7 +129,7 @@ impl<'de> DeserializeSeed<'de> for Json<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Fields<'_> {
+impl<'de> Visitor<'de> for RecordFields<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,13 +140,13 @@ impl<'de> Visitor<'de> for Fields<'_> {
         loop {
             let before = self.0.len();
             push(self.0, b",")?;
-            if fields.next_key_seed(Json(&mut *self.0))?.is_none() {
+            if fields.next_key_seed(JsonWriter(&mut *self.0))?.is_none() {
                 self.0.truncate(before);
                 return Ok(());
             }
             let is_prefix = &self.0[before..] == b",\"prefix\"";
             push(self.0, b":")?;
-            fields.next_value_seed(Json(&mut *self.0))?;
+            fields.next_value_seed(JsonWriter(&mut *self.0))?;
             // The network has this name.
             if is_prefix {
                 self.0.truncate(before);
@@ -181,11 +181,11 @@ impl<'de> Visitor<'de> for Fields<'_> {
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
         push(self.0, b",\"value\":")?;
-        Json(self.0).visit_f64(value)
+        JsonWriter(self.0).visit_f64(value)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<(), A::Error> {
         push(self.0, b",\"value\":")?;
-        Json(self.0).visit_seq(values)
+        JsonWriter(self.0).visit_seq(values)
     }
 }

@@ -49,7 +49,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// The beginning of a file of MRT.
-struct Head {
+struct MrtHead {
     seconds: u32,
     is_dump: bool,
     path: PathBuf,
@@ -93,7 +93,7 @@ pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<Path
     let dump = heads.iter().rposition(|head| head.is_dump);
     let dumped = dump.map_or(0, |dump| heads[dump].seconds);
     let mut chosen: Vec<PathBuf> = dump.into_iter().map(|dump| heads[dump].path.clone()).collect();
-    let updates: Vec<&Head> = heads.iter().filter(|head| !head.is_dump).collect();
+    let updates: Vec<&MrtHead> = heads.iter().filter(|head| !head.is_dump).collect();
     for (at, head) in updates.iter().enumerate() {
         // Updates of which all come before the dump are in it.
         let ends_before = updates.get(at + 1).is_some_and(|next| next.seconds <= dumped);
@@ -104,7 +104,7 @@ pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<Path
     Ok(chosen)
 }
 
-fn head(path: &Path) -> io::Result<Head> {
+fn head(path: &Path) -> io::Result<MrtHead> {
     let mut bytes = [0; 12];
     let not_mrt = || io::Error::new(io::ErrorKind::InvalidData, "not an MRT file; a replay needs MRT files");
     File::open(path).and_then(Decompressor::new)?.read_exact(&mut bytes).map_err(|error| {
@@ -118,7 +118,7 @@ fn head(path: &Path) -> io::Result<Head> {
     }
     let seconds = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let is_dump = DUMPS.contains(&u16::from_be_bytes([bytes[4], bytes[5]]));
-    Ok(Head { seconds, is_dump, path: path.to_owned() })
+    Ok(MrtHead { seconds, is_dump, path: path.to_owned() })
 }
 
 #[cfg(test)]

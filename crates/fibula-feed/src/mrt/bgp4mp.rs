@@ -3,8 +3,8 @@
 use fibula::net::Dual;
 
 use super::table_dump::Dumped;
-use super::{Cursor, FaultKind, Header, Kind, Mention, PeerTable, Reading, Record, Sink, Skipped};
-use crate::bgp::{self, AsWidth, Session};
+use super::{Cursor, FaultKind, Header, Kind, Mention, PeerIndexTable, Reading, Record, Sink, Skipped};
+use crate::bgp::{self, AsWidth, PeerSession};
 use crate::event::{Action, Event, Peer, Time};
 
 pub(super) const KIND: Kind = Kind { name: "BGP4MP", number: 16, subtypes: 12, decode };
@@ -14,7 +14,7 @@ pub(super) const KIND_ET: Kind = Kind { name: "BGP4MP_ET", number: 17, subtypes:
 /// State numbers of RFC 4271 section 8.2.2, from 1.
 const ESTABLISHED: u16 = 6;
 
-fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+fn decode(record: &Record, _: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = record.cursor();
     let mut time = record.header.time;
     if record.header.kind == KIND_ET.number {
@@ -84,7 +84,7 @@ fn message(
     let width = Some(if four { AsWidth::Four } else { AsWidth::Two });
     let add_path = Dual::new(add_path, add_path);
     let base = at.position();
-    let session = Session { time, peer, width, add_path };
+    let session = PeerSession { time, peer, width, add_path };
     bgp::message(&record.body.slice(base - Header::BYTES..), base, &session, sink)
 }
 

@@ -6,13 +6,13 @@
 use fibula::net::Dual;
 
 use super::bgp4mp::state;
-use super::{Cursor, FaultKind, Header, Kind, PeerTable, Reading, Record, Sink, Skipped};
-use crate::bgp::{self, AsWidth, Session};
+use super::{Cursor, FaultKind, Header, Kind, PeerIndexTable, Reading, Record, Sink, Skipped};
+use crate::bgp::{self, AsWidth, PeerSession};
 use crate::event::Peer;
 
 pub(super) const KIND: Kind = Kind { name: "BGP", number: 5, subtypes: 8, decode };
 
-fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+fn decode(record: &Record, _: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Reading<()> {
     let at = record.cursor();
     let skipped = match record.header.subtype {
         0 => Skipped::without_routes("BGP_NULL"),
@@ -41,7 +41,7 @@ fn update(record: &Record, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<(
     // The recorder's own end.
     peer(&mut at)?;
     let base = at.position();
-    let session = Session {
+    let session = PeerSession {
         time: record.header.time,
         peer: remote,
         width: Some(AsWidth::Two),

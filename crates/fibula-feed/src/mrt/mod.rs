@@ -41,7 +41,7 @@ pub use fault::{Fault, Reason};
 pub use frame::{Frame, Header, MAX_RECORD_BYTES};
 pub(crate) use frame::{begins_with_header, is_mrt};
 pub use skipped::Skipped;
-pub use table_dump_v2::PeerTable;
+pub use table_dump_v2::PeerIndexTable;
 
 /// The kinds of records.
 pub const KINDS: &[Kind] =
@@ -57,7 +57,7 @@ pub struct Kind {
     pub number: u16,
     /// Its subtypes are below this.
     subtypes: u16,
-    decode: fn(&Record, Option<&PeerTable>, &mut dyn Sink) -> Reading<()>,
+    decode: fn(&Record, Option<&PeerIndexTable>, &mut dyn Sink) -> Reading<()>,
 }
 
 /// A record: its header and the bytes after it.
@@ -106,7 +106,7 @@ pub trait Sink {
 ///
 /// # Errors
 /// When the record cannot be read to its end; what came before the fault was reported.
-pub fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Result<(), Fault> {
+pub fn decode(record: &Record, peers: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Result<(), Fault> {
     match KINDS.iter().find(|kind| kind.number == record.header.kind) {
         Some(kind) => (kind.decode)(record, peers, sink),
         None => {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use fibula::net::{Family, IpPrefix, Key, Prefix};
 
-use super::{Cursor, Fault, FaultKind, Header, Kind, Mention, PeerTable, Reading, Record, Sink};
+use super::{Cursor, Fault, FaultKind, Header, Kind, Mention, PeerIndexTable, Reading, Record, Sink};
 use crate::bgp::{AsWidth, Attributes};
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
 use crate::next_hops::Label;
 
 pub(super) const KIND: Kind = Kind { name: "TABLE_DUMP", number: 12, subtypes: 3, decode };
 
-fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+fn decode(record: &Record, _: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = record.cursor();
     let family = match record.header.subtype {
         1 => Family::Ipv4,

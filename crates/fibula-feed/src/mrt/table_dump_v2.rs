@@ -14,11 +14,11 @@ const PEER_INDEX_TABLE: u16 = 1;
 
 /// The list of peers to which the records after it refer by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PeerTable {
+pub struct PeerIndexTable {
     peers: Vec<Peer>,
 }
 
-impl PeerTable {
+impl PeerIndexTable {
     /// Reads the list; `None` if the record is of another kind.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl PeerTable {
 }
 
 /// Reads the list of peers (RFC 6396 section 4.3.1).
-fn peers(mut at: Cursor<'_>) -> Reading<PeerTable> {
+fn peers(mut at: Cursor<'_>) -> Reading<PeerIndexTable> {
     at.take(4, "collector")?;
     let len = at.u16("length of the view's name")?;
     at.take(len.into(), "name of the view")?;
@@ -49,10 +49,10 @@ fn peers(mut at: Cursor<'_>) -> Reading<PeerTable> {
         let asn = at.asn(kind & 2 != 0)?;
         peers.push(Peer { address, asn });
     }
-    Ok(PeerTable { peers })
+    Ok(PeerIndexTable { peers })
 }
 
-fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+fn decode(record: &Record, peers: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Reading<()> {
     let skipped = |kind: Skipped, sink: &mut dyn Sink| {
         sink.skipped(kind, 6);
         Ok(())
@@ -77,7 +77,7 @@ fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Re
 }
 
 /// Reads a RIB_GENERIC record (RFC 6396 section 4.3.3), which may be of any family; unicast is read.
-fn generic(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+fn generic(record: &Record, peers: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = record.cursor();
     at.take(4, "sequence number")?;
     let start = at.position();
@@ -95,7 +95,7 @@ fn entries(
     mut at: Cursor<'_>,
     family: Family,
     add_path: bool,
-    peers: Option<&PeerTable>,
+    peers: Option<&PeerIndexTable>,
     sink: &mut dyn Sink,
 ) -> Reading<()> {
     let start = at.position();

@@ -194,7 +194,7 @@ pub(crate) fn told(bytes: &[u8]) -> Vec<String> {
     let mut rest = bytes;
     while let Frame::Record(header) = Frame::next(rest, true) {
         let record = Record { header, body: Bytes::copy_from_slice(&rest[12..header.record_bytes()]) };
-        if let Some(table) = PeerTable::read(&record) {
+        if let Some(table) = PeerIndexTable::read(&record) {
             peers = table.ok();
         }
         if let Err(fault) = decode(&record, peers.as_ref(), &mut told) {
@@ -343,7 +343,7 @@ fn peers_have_addresses_and_as_numbers_of_either_width() {
     }
     let read = |body: &[u8]| {
         let header = Header::read(&record(13, 1, body)).unwrap();
-        PeerTable::read(&Record { header, body: Bytes::copy_from_slice(body) }).unwrap()
+        PeerIndexTable::read(&Record { header, body: Bytes::copy_from_slice(body) }).unwrap()
     };
     let peers: Vec<_> = read(&body).unwrap().peers().iter().map(ToString::to_string).collect();
     let expected = [

@@ -18,7 +18,7 @@ use std::io;
 use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
-use super::fields::{Field, Fields};
+use super::fields::{Field, LineFields};
 use super::updates::{peer, time};
 use super::{Form, Line, bgpreader, next_hop, prefix};
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
@@ -35,7 +35,7 @@ pub(super) const FORM: Form = Form {
 /// `Established` of RFC 4271 section 8.2.2, as RFC 6396 section 4.4.1 counts.
 const ESTABLISHED: u32 = 6;
 
-fn recognises(fields: &Fields<'_>) -> bool {
+fn recognises(fields: &LineFields<'_>) -> bool {
     let first = fields.words().first().map_or(&b""[..], |word| word.bytes);
     let begins = |with: &[u8]| first.starts_with(with);
     begins(b"BGP|")
@@ -70,7 +70,7 @@ impl<'a> Bars<'a> {
     }
 }
 
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let line = fields.line();
     let mut bars = Bars::of(line);
     let first = bars.next("type")?;
@@ -124,7 +124,7 @@ impl<'a> BgpdumpFields<'a> {
     #[must_use]
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let line = core::str::from_utf8(line).ok()?.trim_start();
-        let fields = Fields::split(line.as_bytes());
+        let fields = LineFields::split(line.as_bytes());
         (recognises(&fields) || bgpreader::recognises(&fields)).then_some(Self(line))
     }
 

@@ -10,7 +10,7 @@ use fibula::net::HostBits;
 
 use super::bgpdump::{Bars, path_len};
 use super::error::{LineError, LineErrorKind};
-use super::fields::Fields;
+use super::fields::LineFields;
 use super::updates::{peer, time};
 use super::{Form, Line, next_hop, prefix};
 use crate::event::{Action, Announcement, Event, Path};
@@ -27,7 +27,7 @@ pub(super) const FORM: Form = Form {
 pub(super) const AS_PATH: usize = 11;
 pub(super) const COMMUNITIES: usize = 13;
 
-pub(super) fn recognises(fields: &Fields<'_>) -> bool {
+pub(super) fn recognises(fields: &LineFields<'_>) -> bool {
     fields.words().first().is_some_and(|word| recognises_line(word.bytes))
 }
 
@@ -35,7 +35,7 @@ pub(super) fn recognises_line(line: &[u8]) -> bool {
     matches!(line, [b'R' | b'U', b'|', b'R' | b'A' | b'W' | b'S', b'|', ..])
 }
 
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let mut bars = Bars::of(fields.line());
     bars.next("type")?;
     let kind = bars.next("kind")?;

@@ -14,7 +14,7 @@ const KEPT: usize = 8;
 
 /// The words of a line, in order.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct LineFields<'a> {
     line: &'a [u8],
     words: [Field<'a>; KEPT],
     count: usize,
@@ -22,7 +22,7 @@ pub(super) struct Fields<'a> {
     end: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> LineFields<'a> {
     pub(super) fn split(line: &'a [u8]) -> Self {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let mut fields = Self { line, words: [Field::default(); KEPT], count: 0, end: 0 };

@@ -27,7 +27,7 @@ use fibula::net::{HostBits, IpPrefix};
 
 use crate::event::Event;
 use crate::next_hops::Label;
-use fields::Fields;
+use fields::LineFields;
 
 pub use bgpdump::{BgpdumpFields, write as write_bgpdump};
 pub(crate) use error::LineErrorKind;
@@ -50,8 +50,8 @@ pub struct Form {
     pub syntax: &'static str,
     /// A line in this form.
     pub example: &'static str,
-    recognises: fn(&Fields<'_>) -> bool,
-    decode: fn(&Fields<'_>, HostBits) -> Result<Line, LineError>,
+    recognises: fn(&LineFields<'_>) -> bool,
+    decode: fn(&LineFields<'_>, HostBits) -> Result<Line, LineError>,
 }
 
 impl fmt::Debug for Form {
@@ -111,7 +111,7 @@ pub(crate) fn is_netmask(text: &str) -> bool {
 /// # Errors
 /// Says what is wrong and in which column.
 pub fn decode(line: &[u8], host_bits: HostBits) -> Result<Option<Line>, LineError> {
-    let fields = Fields::split(line);
+    let fields = LineFields::split(line);
     if fields.is_empty() || fields.is_comment() {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use fibula::net::{HostBits, IpPrefix, parse_address};
 
 use super::error::{LineError, LineErrorKind};
-use super::fields::Fields;
+use super::fields::LineFields;
 use super::{Entry, Form, Line, next_hop, prefix};
 
 pub(super) const FORM: Form = Form {
@@ -15,12 +15,12 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Returns whether an address comes before a netmask and something else.
-fn recognises(fields: &Fields<'_>) -> bool {
+fn recognises(fields: &LineFields<'_>) -> bool {
     let [address, mask, _, ..] = fields.words() else { return false };
     mask.bytes.contains(&b'.') && !address.bytes.contains(&b'/') && length(mask.bytes).is_some()
 }
 
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let [address, mask, next_hop, ..] = fields.words() else {
         return Err(fields.ends(LineErrorKind::NoNextHop));
     };

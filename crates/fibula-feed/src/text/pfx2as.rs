@@ -4,7 +4,7 @@
 use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
-use super::fields::{Field, Fields};
+use super::fields::{Field, LineFields};
 use super::{Entry, Form, Line, next_hop, prefix};
 
 pub(super) const FORM: Form = Form {
@@ -17,7 +17,7 @@ pub(super) const FORM: Form = Form {
 
 /// Returns whether the line has at least three fields, the first without a length and the second a length, not an
 /// address.
-fn recognises(fields: &Fields<'_>) -> bool {
+fn recognises(fields: &LineFields<'_>) -> bool {
     let [address, length, _, ..] = fields.words() else {
         return false;
     };
@@ -26,7 +26,7 @@ fn recognises(fields: &Fields<'_>) -> bool {
         && !length.bytes.iter().any(|byte| matches!(byte, b'.' | b':'))
 }
 
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let [address, length, origin, ..] = fields.words() else {
         return Err(fields.ends(LineErrorKind::NoNextHop));
     };

@@ -3,7 +3,7 @@
 use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
-use super::fields::{Field, Fields};
+use super::fields::{Field, LineFields};
 use super::{Entry, Form, Label, Line, netmask, next_hop};
 
 pub(super) const FORM: Form = Form {
@@ -15,14 +15,14 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Reads a route. An address without a length is a prefix of that address alone.
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let first = fields.words().first().ok_or_else(|| no_next_hop(fields))?;
     let prefix = parse(*first, host_bits)?;
     Ok(Line::Route(Entry { prefix, next_hop: next_hop_after(fields, 1)? }))
 }
 
 /// Reads the next hop of a line, after this many words.
-pub(super) fn next_hop_after(fields: &Fields<'_>, words: usize) -> Result<Label, LineError> {
+pub(super) fn next_hop_after(fields: &LineFields<'_>, words: usize) -> Result<Label, LineError> {
     let (next_hop, count) = match fields.words().get(words..).unwrap_or_default() {
         [] => return Err(no_next_hop(fields)),
         [Field { bytes: b"via", .. }] => return Err(no_next_hop(fields)),
@@ -73,6 +73,6 @@ pub(super) fn refuse_leading_zero(length: &[u8], offset: usize) -> Result<(), Li
     }
 }
 
-fn no_next_hop(fields: &Fields<'_>) -> LineError {
+fn no_next_hop(fields: &LineFields<'_>) -> LineError {
     fields.ends(LineErrorKind::NoNextHop)
 }

@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use fibula::net::{HostBits, IpPrefix, PrefixesOf, prefixes_of};
 
 use super::error::{LineError, LineErrorKind};
-use super::fields::{Field, Fields};
+use super::fields::{Field, LineFields};
 use super::{Form, Label, Line, prefix};
 
 pub(super) const FORM: Form = Form {
@@ -49,7 +49,7 @@ impl fmt::Display for RangeEntry {
     }
 }
 
-fn recognises(fields: &Fields<'_>) -> bool {
+fn recognises(fields: &LineFields<'_>) -> bool {
     let [first, rest @ ..] = fields.words() else { return false };
     // Most words are prefixes, with a slash near their ends.
     let end = &first.bytes[first.bytes.len().saturating_sub(4)..];
@@ -62,7 +62,7 @@ fn is_spaced(after_first: &[Field<'_>]) -> bool {
     after_first.first().is_some_and(|word| word.bytes == b"-") && after_first.len() > 1
 }
 
-fn decode(fields: &Fields<'_>, _: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, _: HostBits) -> Result<Line, LineError> {
     let [range, rest @ ..] = fields.words() else { return Err(fields.ends(LineErrorKind::NoNextHop)) };
     let (first, last, count) = if is_spaced(rest) {
         (*range, rest[1], 3)

@@ -39,7 +39,7 @@ fn label(line: &str) -> Label {
 #[test]
 fn every_form_recognises_its_example_first() {
     for form in FORMS {
-        let fields = Fields::split(form.example.as_bytes());
+        let fields = LineFields::split(form.example.as_bytes());
         let first = FORMS.iter().find(|form| (form.recognises)(&fields)).unwrap();
         assert_eq!(first.name, form.name);
         assert_eq!(format!("{form:?}"), format!("Form {{ name: {:?}, .. }}", form.name));
@@ -47,7 +47,7 @@ fn every_form_recognises_its_example_first() {
     }
     let last = FORMS.last().unwrap();
     for line in ["", "x", "10.0.0.0 24 1", "a b c d e"] {
-        assert!((last.recognises)(&Fields::split(line.as_bytes())));
+        assert!((last.recognises)(&LineFields::split(line.as_bytes())));
     }
 }
 

@@ -3,7 +3,7 @@
 use fibula::net::{HostBits, parse_address};
 
 use super::error::{LineError, LineErrorKind};
-use super::fields::{Field, Fields};
+use super::fields::{Field, LineFields};
 use super::{Form, Line, next_hop, prefix};
 use crate::event::{Action, Announcement, Event, Peer, Time};
 
@@ -16,12 +16,12 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Returns whether the line begins with a number and `a` or `w`. No other form begins with a number alone.
-fn recognises(fields: &Fields<'_>) -> bool {
+fn recognises(fields: &LineFields<'_>) -> bool {
     let [time, action, _, ..] = fields.words() else { return false };
     matches!(action.bytes, b"a" | b"w") && time.bytes[0].is_ascii_digit()
 }
 
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let word = |at: usize, what| {
         fields.words().get(at).copied().ok_or_else(|| fields.ends(LineErrorKind::MissingField(what)))
     };

@@ -5,8 +5,8 @@ mod plan;
 
 use std::borrow::Cow;
 
-use super::head::Head;
-use super::record::{Fields, Record};
+use super::head::TextHead;
+use super::record::{Fields, TableRecord};
 use super::{Document, Settings, Stop, Take};
 use crate::text::{LineError, LineErrorKind};
 use crate::value::Value;
@@ -18,12 +18,12 @@ const QUOTED_LINES: usize = 16;
 const QUOTED_BYTES: usize = 64 << 10;
 
 /// Returns how many lines of the head are of this form.
-pub(super) fn claims(head: &Head<'_>, settings: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, settings: &Settings<'_>) -> usize {
     Plan::of(head, settings).map_or(0, |(_, claims)| claims)
 }
 
 /// Returns the reader of a text with this head.
-pub(super) fn read(head: &Head<'_>, settings: &Settings<'_>) -> Result<Box<dyn Document>, String> {
+pub(super) fn read(head: &TextHead<'_>, settings: &Settings<'_>) -> Result<Box<dyn Document>, String> {
     match Plan::of(head, settings) {
         Some((plan, _)) => Ok(Box::new(Csv { plan, pending: Vec::new(), pending_bytes: 0 })),
         None => Err(plan::refusal(head, settings)),
@@ -54,7 +54,9 @@ impl Csv {
 
     fn said(&self, line: &str, cells: &[Cow<'_, str>], number: u64, take: &mut dyn Take) -> Result<(), Stop> {
         match self.plan.place(cells) {
-            Some(place) => take.record(&Record::plain(place, &Row { plan: &self.plan, cells }), number, line),
+            Some(place) => {
+                take.record(&TableRecord::plain(place, &Row { plan: &self.plan, cells }), number, line)
+            }
             None => take.bad(number, LineError::new(LineErrorKind::MissingField("prefix"), line.len()), line),
         }
     }

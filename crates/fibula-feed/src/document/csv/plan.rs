@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use fibula::net::{HostBits, parse_address};
 
 use super::super::Settings;
-use super::super::head::Head;
+use super::super::head::TextHead;
 use super::super::names;
-use super::super::record::{Addresses, Named, Place, Record};
+use super::super::record::{Addresses, NamedFields, RouteScope, TableRecord};
 use super::cells::Dialect;
 use crate::text::{self, BgpdumpFields};
 use crate::value::Value;
@@ -45,7 +45,7 @@ const KNOWN: [Value; 4] = [Value::NextHop, Value::OriginAs, Value::AsPath, Value
 
 impl Plan {
     /// Returns the plan for a text with this head, and how many of its lines it takes.
-    pub(super) fn of(head: &Head<'_>, settings: &Settings<'_>) -> Option<(Self, usize)> {
+    pub(super) fn of(head: &TextHead<'_>, settings: &Settings<'_>) -> Option<(Self, usize)> {
         let plans = Dialect::ALL.iter().filter_map(|&dialect| {
             let plan = Self::in_dialect(head, settings, dialect)?;
             let claims = plan.claims(head);
@@ -55,7 +55,7 @@ impl Plan {
         plans.reduce(|best, other| if other.1 > best.1 { other } else { best })
     }
 
-    fn in_dialect(head: &Head<'_>, settings: &Settings<'_>, dialect: Dialect) -> Option<Self> {
+    fn in_dialect(head: &TextHead<'_>, settings: &Settings<'_>, dialect: Dialect) -> Option<Self> {
         let lines: Vec<&str> =
             head.lines().iter().copied().filter(|line| !dialect.is_comment(line)).take(SAMPLE).collect();
         // A title may come before the header.
@@ -149,15 +149,15 @@ impl Plan {
     }
 
     /// Returns how many lines of the head are routes. With several, a header without routes is none of this form.
-    fn claims(&self, head: &Head<'_>) -> usize {
+    fn claims(&self, head: &TextHead<'_>) -> usize {
         let is_good = |line: &str| {
             if self.dialect.is_comment(line) || self.skips(line) {
                 return true;
             }
             let cells = self.dialect.cells(line);
             cells.as_ref().is_ok_and(|cells| {
-                let fields = Named::default();
-                let record = self.place(cells).map(|place| Record::plain(place, &fields));
+                let fields = NamedFields::default();
+                let record = self.place(cells).map(|place| TableRecord::plain(place, &fields));
                 cells.len() > 1 && record.is_some_and(|record| record.addresses(HostBits::Mask).is_ok())
             })
         };
@@ -180,18 +180,18 @@ impl Plan {
     }
 
     /// Returns where the route of a line applies.
-    pub(super) fn place<'a>(&self, cells: &'a [Cow<'a, str>]) -> Option<Place<'a>> {
+    pub(super) fn place<'a>(&self, cells: &'a [Cow<'a, str>]) -> Option<RouteScope<'a>> {
         let cell = |at: usize| cells.get(at).map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
         match self.place {
-            At::Prefix(at) => cell(at).map(Place::Prefix),
-            At::Masked(address, mask) => Some(Place::Masked(cell(address)?, cell(mask)?)),
-            At::Range(first, last) => Some(Place::Range(cell(first)?, cell(last)?)),
+            At::Prefix(at) => cell(at).map(RouteScope::Prefix),
+            At::Masked(address, mask) => Some(RouteScope::Masked(cell(address)?, cell(mask)?)),
+            At::Range(first, last) => Some(RouteScope::Range(cell(first)?, cell(last)?)),
             At::Delegated => {
                 let (address, value) = (cell(3)?, cell(4)?);
                 Some(if cell(2) == Some("ipv6") {
-                    Place::Masked(address, value)
+                    RouteScope::Masked(address, value)
                 } else {
-                    Place::Count(address, value)
+                    RouteScope::Count(address, value)
                 })
             }
         }
@@ -274,7 +274,7 @@ fn by_content(rows: &[Vec<Cow<'_, str>>]) -> Option<At> {
         }
         let in_order = |row: &[Cow<'_, str>]| {
             let place = (cell(row, at), cell(row, at + 1));
-            Record::plain(Place::Range(&place.0, &place.1), &Named::default())
+            TableRecord::plain(RouteScope::Range(&place.0, &place.1), &NamedFields::default())
                 .addresses(HostBits::Mask)
                 .is_ok()
         };
@@ -302,13 +302,13 @@ fn ascend(rows: &[Vec<Cow<'_, str>>], at: usize) -> bool {
 fn starts_route(cells: &[Cow<'_, str>], place: At) -> bool {
     let cell = |at: usize| cells.get(at).map(|cell| cell.trim()).unwrap_or_default();
     let place = match place {
-        At::Prefix(at) => Place::Prefix(cell(at)),
-        At::Masked(address, mask) => Place::Masked(cell(address), cell(mask)),
-        At::Range(first, last) => Place::Range(cell(first), cell(last)),
+        At::Prefix(at) => RouteScope::Prefix(cell(at)),
+        At::Masked(address, mask) => RouteScope::Masked(cell(address), cell(mask)),
+        At::Range(first, last) => RouteScope::Range(cell(first), cell(last)),
         At::Delegated => return true,
     };
     matches!(
-        Record::plain(place, &Named::default()).addresses(HostBits::Mask),
+        TableRecord::plain(place, &NamedFields::default()).addresses(HostBits::Mask),
         Ok(Addresses::One(_) | Addresses::Several(..))
     )
 }
@@ -325,7 +325,7 @@ fn is_delegation(line: &str) -> bool {
 }
 
 /// Returns why a text is no table with columns.
-pub(super) fn refusal(head: &Head<'_>, settings: &Settings<'_>) -> String {
+pub(super) fn refusal(head: &TextHead<'_>, settings: &Settings<'_>) -> String {
     let header = head.lines().iter().find_map(|line| {
         let cells = Dialect::ALL.iter().filter_map(|dialect| dialect.cells(line).ok());
         cells.max_by_key(Vec::len).filter(|cells| cells.len() > 1)

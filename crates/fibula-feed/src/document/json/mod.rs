@@ -13,19 +13,19 @@ mod window;
 
 use std::io::{self, Read};
 
-use super::head::Head;
+use super::head::TextHead;
 use super::{Settings, Stop, Take};
 use crate::text::{LineError, LineErrorKind};
 use parse::Node;
 use routes::{Marks, Visitor};
-use scope::{Frame, Scope};
-use window::{Extent, WHOLE_BYTES, Window};
+use scope::{OpenContainer, Scope};
+use window::{Extent, TextWindow, WHOLE_BYTES};
 
 /// Lists and objects that may be entered at a time.
 const DEEPEST: usize = 32;
 
 /// Returns how many lines of the head are of this form: all, if it begins as JSON does.
-pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
+pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
     let begins = |line: &str| {
         let line = line.trim_start_matches(['\u{1e}', ' ', '\t']);
         let mut rest = line.chars().filter(|c| !c.is_whitespace());
@@ -42,7 +42,7 @@ pub(super) fn claims(head: &Head<'_>, _: &Settings<'_>) -> usize {
 }
 
 /// Returns the number of the line, of those that are not blank, on which JSON begins: the command that printed it may come first.
-fn skipped(head: &Head<'_>) -> Option<usize> {
+fn skipped(head: &TextHead<'_>) -> Option<usize> {
     let at =
         head.lines().iter().take(8).position(|line| line.trim_start().starts_with(['{', '[', '\u{1e}']))?;
     let is_command = |line: &&str| line.contains(['#', '$', '>']) || line.starts_with("show ");
@@ -50,18 +50,22 @@ fn skipped(head: &Head<'_>) -> Option<usize> {
 }
 
 /// Reads JSON.
-pub(crate) struct Json<R> {
-    window: Window<R>,
-    frames: Vec<Frame>,
+pub(crate) struct JsonReader<R> {
+    window: TextWindow<R>,
+    frames: Vec<OpenContainer>,
     marks: Marks,
     /// Bytes that belong to no entry.
     lost_bytes: u64,
 }
 
-impl<R: Read> Json<R> {
-    pub(crate) fn new(input: R, head: &Head<'_>) -> Self {
-        let mut json =
-            Self { window: Window::new(input), frames: Vec::new(), marks: Marks::of(head), lost_bytes: 0 };
+impl<R: Read> JsonReader<R> {
+    pub(crate) fn new(input: R, head: &TextHead<'_>) -> Self {
+        let mut json = Self {
+            window: TextWindow::new(input),
+            frames: Vec::new(),
+            marks: Marks::of(head),
+            lost_bytes: 0,
+        };
         let lines = skipped(head).unwrap_or(0);
         if json.window.reach(3).starts_with(b"\xef\xbb\xbf") {
             json.window.skip(3);
@@ -200,7 +204,7 @@ impl<R: Read> Json<R> {
             Extent::Open | Extent::Cut => None,
         };
         self.window.skip(1);
-        self.frames.push(Frame::new(name, is_object, end));
+        self.frames.push(OpenContainer::new(name, is_object, end));
         Ok(())
     }
 
@@ -236,7 +240,7 @@ impl<R: Read> Json<R> {
         let excerpt = String::from_utf8_lossy(&excerpt).into_owned();
         let before = self.window.offset();
         // What was wrong inside it is no second entry.
-        if !self.frames.last().is_some_and(Frame::is_counted_route) {
+        if !self.frames.last().is_some_and(OpenContainer::is_counted_route) {
             take.bad(line, LineError::new(LineErrorKind::NotJson, 0), &excerpt)?;
         }
         self.frames.iter_mut().for_each(|frame| frame.is_counted = true);

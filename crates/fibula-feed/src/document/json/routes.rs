@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use fibula::net::{Family, HostBits, parse_address};
 
-use super::super::head::Head;
+use super::super::head::TextHead;
 use super::super::names;
-use super::super::record::{Fields, Place, Record, communities};
+use super::super::record::{Fields, RouteScope, TableRecord, communities};
 use super::super::{ByRule, Stop, Take};
 use super::next_hop;
 use super::parse::{Node, Object, get};
@@ -23,7 +23,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    pub(super) fn of(head: &Head<'_>) -> Self {
+    pub(super) fn of(head: &TextHead<'_>) -> Self {
         let has = |name: &str| head.all().contains(name);
         Self { selected: has("\"selected\""), best_path: has("\"bestpath\""), best: has("\"best\"") }
     }
@@ -61,11 +61,12 @@ impl Visitor<'_> {
         self.take.bad(self.line, LineError::new(LineErrorKind::NoPrefix, 0), &excerpt)
     }
 
-    fn said(&mut self, record: &Record<'_>) -> Result<u64, Stop> {
+    fn said(&mut self, record: &TableRecord<'_>) -> Result<u64, Stop> {
         let excerpt = match record.place {
-            Place::Prefix(text) | Place::Masked(text, _) | Place::Range(text, _) | Place::Count(text, _) => {
-                text
-            }
+            RouteScope::Prefix(text)
+            | RouteScope::Masked(text, _)
+            | RouteScope::Range(text, _)
+            | RouteScope::Count(text, _) => text,
         };
         self.take.record(record, self.line, excerpt)?;
         Ok(1)
@@ -86,7 +87,7 @@ impl Visitor<'_> {
                 if let Some(place) = place(fields) {
                     let has_paths = get(fields, "paths").and_then(Node::list).is_some();
                     return match place {
-                        Place::Prefix(prefix) if has_paths => self.prefixed(scope, prefix, node),
+                        RouteScope::Prefix(prefix) if has_paths => self.prefixed(scope, prefix, node),
                         place => self.route(scope, place, fields),
                     };
                 }
@@ -140,12 +141,12 @@ impl Visitor<'_> {
             return Ok(0);
         }
         let fields = Element { scope, list };
-        self.said(&Record { vrf: None, ..Record::plain(Place::Prefix(text), &fields) })
+        self.said(&TableRecord { vrf: None, ..TableRecord::plain(RouteScope::Prefix(text), &fields) })
     }
 
     /// Takes what stands under a prefix as its name.
     pub(super) fn prefixed(&mut self, scope: &Scope<'_>, prefix: &str, node: &Node<'_>) -> Result<u64, Stop> {
-        let place = Place::Prefix(prefix);
+        let place = RouteScope::Prefix(prefix);
         match node {
             Node::Object(fields) => match get(fields, "paths").and_then(Node::list) {
                 Some(paths) => scope.with(Some(prefix), fields, |scope| {
@@ -161,8 +162,8 @@ impl Visitor<'_> {
                 })
             }
             value => {
-                let fields = Named { value };
-                self.said(&Record::plain(place, &fields))
+                let fields = PrefixedValue { value };
+                self.said(&TableRecord::plain(place, &fields))
             }
         }
     }
@@ -171,7 +172,7 @@ impl Visitor<'_> {
     fn route(
         &mut self,
         scope: &Scope<'_>,
-        place: Place<'_>,
+        place: RouteScope<'_>,
         route: &[(Cow<'_, str>, Node<'_>)],
     ) -> Result<u64, Stop> {
         let is_kernel = get(route, "dst").is_some();
@@ -215,14 +216,14 @@ impl Visitor<'_> {
             self.take.by_rule(ByRule::NotInUse);
             return Ok(1);
         }
-        let fields = Route { route, scope, next_hop };
+        let fields = JsonRoute { route, scope, next_hop };
         let vrf = vrf(route, scope, is_listed && !is_kernel);
-        self.said(&Record { place, rank, family, vrf, fields: &fields })
+        self.said(&TableRecord { place, rank, family, vrf, fields: &fields })
     }
 }
 
 /// Returns where the route of an object applies; `None` if it is no route.
-fn place<'n>(object: &'n Object<'_>) -> Option<Place<'n>> {
+fn place<'n>(object: &'n Object<'_>) -> Option<RouteScope<'n>> {
     let text = |names: &[&str]| -> Option<&'n str> {
         let mut found = None;
         for name in names {
@@ -249,8 +250,10 @@ fn place<'n>(object: &'n Object<'_>) -> Option<Place<'n>> {
             let mask =
                 || object.iter().find(|(own, _)| names::MASK.iter().any(|name| names::is_same(own, name)));
             return Some(match mask().and_then(|(_, value)| value.plain()) {
-                Some(mask) if !prefix.contains('/') && prefix != "default" => Place::Masked(prefix, mask),
-                _ => Place::Prefix(prefix),
+                Some(mask) if !prefix.contains('/') && prefix != "default" => {
+                    RouteScope::Masked(prefix, mask)
+                }
+                _ => RouteScope::Prefix(prefix),
             });
         }
     }
@@ -261,7 +264,7 @@ fn place<'n>(object: &'n Object<'_>) -> Option<Place<'n>> {
         };
         object.iter().find(is_end).and_then(|(_, value)| value.plain()).filter(|text| !text.is_empty())
     };
-    Some(Place::Range(end(names::FIRST)?, end(names::LAST)?))
+    Some(RouteScope::Range(end(names::FIRST)?, end(names::LAST)?))
 }
 
 /// Returns the VRF or the table of a route.
@@ -289,7 +292,7 @@ fn vrf<'n>(route: &'n [(Cow<'_, str>, Node<'_>)], scope: &Scope<'n>, is_listed: 
 }
 
 /// The fields of an object that is a route, and of those around it.
-struct Route<'a> {
+struct JsonRoute<'a> {
     route: &'a [(Cow<'a, str>, Node<'a>)],
     scope: &'a Scope<'a>,
     next_hop: next_hop::NextHop<'a>,
@@ -328,7 +331,7 @@ fn inside<'n, 'a>(node: &'n Node<'a>, path: &str) -> Option<&'n Node<'a>> {
     }
 }
 
-impl Route<'_> {
+impl JsonRoute<'_> {
     fn field(&self, value: &Value) -> Option<Cow<'_, str>> {
         let fields = || self.route.iter();
         let named = fields()
@@ -353,7 +356,7 @@ impl Route<'_> {
     }
 }
 
-impl Fields for Route<'_> {
+impl Fields for JsonRoute<'_> {
     fn text(&self, value: &Value) -> Option<Cow<'_, str>> {
         match value {
             Value::NextHop => {
@@ -431,11 +434,11 @@ impl Fields for Element<'_> {
 }
 
 /// A value under a prefix.
-struct Named<'a> {
+struct PrefixedValue<'a> {
     value: &'a Node<'a>,
 }
 
-impl Fields for Named<'_> {
+impl Fields for PrefixedValue<'_> {
     fn text(&self, value: &Value) -> Option<Cow<'_, str>> {
         match value {
             Value::NextHop => joined(self.value),

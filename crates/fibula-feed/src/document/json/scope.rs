@@ -9,7 +9,7 @@ use super::parse::Node;
 const KEPT_BYTES: usize = 16 << 10;
 
 /// A list or an object that was entered.
-pub(super) struct Frame {
+pub(super) struct OpenContainer {
     name: Option<String>,
     is_object: bool,
     kept: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub(super) struct Frame {
     pub(super) is_counted: bool,
 }
 
-impl Frame {
+impl OpenContainer {
     pub(super) fn new(name: Option<String>, is_object: bool, end: Option<u64>) -> Self {
         Self {
             name,
@@ -72,7 +72,7 @@ impl Frame {
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     /// The lists and objects that were entered, the outermost first.
-    frames: &'a [Frame],
+    frames: &'a [OpenContainer],
     /// Those inside them that were read as a whole, the innermost first.
     link: Option<&'a Link<'a>>,
 }
@@ -86,7 +86,7 @@ struct Link<'a> {
 /// An object or a list around a value.
 #[derive(Clone, Copy)]
 pub(super) enum Around<'a> {
-    Entered(&'a Frame),
+    Entered(&'a OpenContainer),
     Whole(Option<&'a str>, &'a [(Cow<'a, str>, Node<'a>)]),
 }
 
@@ -120,7 +120,7 @@ impl<'a> Around<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(frames: &'a [Frame]) -> Self {
+    pub(super) fn new(frames: &'a [OpenContainer]) -> Self {
         Self { frames, link: None }
     }
 

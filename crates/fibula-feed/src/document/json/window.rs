@@ -8,7 +8,7 @@ use memchr::{memchr, memchr2};
 pub(super) const WHOLE_BYTES: usize = 128 << 10;
 
 /// A part of the text, from the place where reading goes on.
-pub(super) struct Window<R> {
+pub(super) struct TextWindow<R> {
     input: R,
     buffer: Vec<u8>,
     start: usize,
@@ -31,7 +31,7 @@ pub(super) enum Extent {
     Cut,
 }
 
-impl<R: Read> Window<R> {
+impl<R: Read> TextWindow<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
             input,
