@@ -163,10 +163,10 @@ fn write(path: &Path, machine: &Machine) -> io::Result<()> {
 struct Family {
     family: fibula::net::Family,
     routes: usize,
-    rows: Vec<Row>,
+    rows: Vec<ChoiceRow>,
 }
 
-struct Row {
+struct ChoiceRow {
     engine: &'static str,
     chosen: bool,
     mlps: f64,
@@ -176,7 +176,7 @@ struct Row {
     why: Option<String>,
 }
 
-impl Row {
+impl ChoiceRow {
     fn new<K: Key>(choice: &Choice<K>, chosen: bool) -> Self {
         Self {
             engine: choice.engine.name,
@@ -211,9 +211,9 @@ fn family<K: Key>(
             choice = auto::pick(&ranked, args.in_use.as_deref());
         }
         if let Some(choice) = choice {
-            rows.push(Row::new(&choice, true));
+            rows.push(ChoiceRow::new(&choice, true));
             let others = ranked.iter().filter(|other| other.engine.name != choice.engine.name);
-            rows.extend(others.take(OTHERS).map(|other| Row::new(other, false)));
+            rows.extend(others.take(OTHERS).map(|other| ChoiceRow::new(other, false)));
         }
     }
     Ok(Family { family: K::FAMILY, routes: rib.len(), rows })
@@ -267,7 +267,7 @@ impl Family {
         let mut grid = Grid::new(&["engine", "M lookups/s", "lookup memory", "instruction set", "batch"])
             .right(&[1, 2, 4]);
         for row in &self.rows {
-            let Row { engine, mlps, isa, batch, .. } = row;
+            let ChoiceRow { engine, mlps, isa, batch, .. } = row;
             grid.row([
                 (*engine).to_owned(),
                 format!("{mlps:.0}"),
@@ -280,7 +280,7 @@ impl Family {
     }
 
     fn records(&self) -> Vec<Object> {
-        let record = |row: &Row| {
+        let record = |row: &ChoiceRow| {
             let value = json!({
                 "family": self.family.name(),
                 "engine": row.engine,

@@ -38,7 +38,7 @@ pub(crate) struct DoctorArgs {
 }
 
 /// What was found.
-struct Finding {
+struct MachineFinding {
     check: &'static str,
     is_slow: bool,
     text: String,
@@ -53,14 +53,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     match args.output.format() {
         Format::Text => {
             let mut grid = Grid::new(&["check", "state", "finding"]);
-            for Finding { check, is_slow, text } in &findings {
+            for MachineFinding { check, is_slow, text } in &findings {
                 grid.row([(*check).to_owned(), state(*is_slow).to_owned(), text.clone()]);
             }
             writeln!(out, "{}", grid.render())?;
         }
         format => {
-            let record = |finding: &Finding| {
-                let Finding { check, is_slow, text } = finding;
+            let record = |finding: &MachineFinding| {
+                let MachineFinding { check, is_slow, text } = finding;
                 let value = json!({ "check": check, "state": state(*is_slow), "finding": text });
                 if let serde_json::Value::Object(record) = value { record } else { Object::new() }
             };
@@ -76,7 +76,7 @@ fn state(is_slow: bool) -> &'static str {
     if is_slow { "slow" } else { "ok" }
 }
 
-fn findings() -> Vec<Finding> {
+fn findings() -> Vec<MachineFinding> {
     let machine = Machine::this();
     let mut findings =
         vec![build(), instruction_sets(), cores(&machine), caches(&machine), huge_pages(&machine)];
@@ -85,26 +85,26 @@ fn findings() -> Vec<Finding> {
     findings
 }
 
-fn build() -> Finding {
+fn build() -> MachineFinding {
     let text = if OPTIMISED {
         "an optimised build".to_owned()
     } else {
         "a build for debugging, several times slower: cargo install --locked --path crates/fibula-cli --bin fibula"
             .to_owned()
     };
-    Finding { check: "build", is_slow: !OPTIMISED, text }
+    MachineFinding { check: "build", is_slow: !OPTIMISED, text }
 }
 
-fn formats() -> Finding {
+fn formats() -> MachineFinding {
     let text = if cfg!(feature = "parquet") {
         "Parquet is read and written"
     } else {
         "no Parquet in this build: cargo install --locked --path crates/fibula-cli --bin fibula --features parquet"
     };
-    Finding { check: "formats", is_slow: false, text: text.to_owned() }
+    MachineFinding { check: "formats", is_slow: false, text: text.to_owned() }
 }
 
-fn instruction_sets() -> Finding {
+fn instruction_sets() -> MachineFinding {
     let here: Vec<&str> = Present::all().map(|present| present.isa().name()).collect();
     let best = here.last().copied().unwrap_or("scalar");
     let forced = std::env::var("FIBULA_ISA").ok().filter(|name| !name.is_empty());
@@ -117,19 +117,19 @@ fn instruction_sets() -> Finding {
         Isa::ALL.iter().map(|isa| isa.name()).filter(|name| !here.contains(name)).collect();
     let lacking =
         if lacking.is_empty() { String::new() } else { format!(" (not here: {})", lacking.join(", ")) };
-    Finding { check: "instruction sets", is_slow, text: format!("{}{lacking}{more}", here.join(", ")) }
+    MachineFinding { check: "instruction sets", is_slow, text: format!("{}{lacking}{more}", here.join(", ")) }
 }
 
-fn cores(machine: &Machine) -> Finding {
+fn cores(machine: &Machine) -> MachineFinding {
     let usable = std::thread::available_parallelism().map_or(1, usize::from);
     let is_slow = usable < machine.cores;
     let more = if is_slow { "; a limit of the container or of taskset withholds the others" } else { "" };
     let text =
         format!("{}, {} logical processors, {usable} of them usable{more}", machine.cpu, machine.cores);
-    Finding { check: "processor", is_slow, text }
+    MachineFinding { check: "processor", is_slow, text }
 }
 
-fn caches(machine: &Machine) -> Finding {
+fn caches(machine: &Machine) -> MachineFinding {
     let cache = |cache: &fibula_workload::machine::Cache| {
         format!(
             "L{} {} {}",
@@ -144,10 +144,10 @@ fn caches(machine: &Machine) -> Finding {
     } else {
         all.join(", ")
     };
-    Finding { check: "caches", is_slow: all.is_empty(), text }
+    MachineFinding { check: "caches", is_slow: all.is_empty(), text }
 }
 
-fn huge_pages(machine: &Machine) -> Finding {
+fn huge_pages(machine: &Machine) -> MachineFinding {
     let (is_slow, text) = match machine.huge_pages.as_deref() {
         Some("never") => (
             true,
@@ -157,11 +157,11 @@ fn huge_pages(machine: &Machine) -> Finding {
         Some(setting) => (false, format!("{setting}: large tables get them")),
         None => (true, "not told by the system; large tables use pages of the usual size".to_owned()),
     };
-    Finding { check: "huge pages", is_slow, text }
+    MachineFinding { check: "huge pages", is_slow, text }
 }
 
 /// Measures this machine and compares it with the recorded one.
-fn memory() -> [Finding; 2] {
+fn memory() -> [MachineFinding; 2] {
     let (here, recorded) = (auto::Machine::measure(l2_bytes()), auto::Machine::recorded());
     let compare = |check, here: f64, recorded: f64, what: &str| {
         let ratio = here / recorded;
@@ -170,7 +170,7 @@ fn memory() -> [Finding; 2] {
         let text = format!(
             "{here:.2} ns {what}, {ratio:.1} times the machine that the choice was recorded on{more}"
         );
-        Finding { check, is_slow, text }
+        MachineFinding { check, is_slow, text }
     };
     let large = 64e6;
     [

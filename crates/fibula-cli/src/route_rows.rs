@@ -10,7 +10,7 @@ use crate::load::Columns;
 use crate::options::Format;
 
 /// Writes routes one by one.
-pub(crate) struct Rows<'a> {
+pub(crate) struct RouteRows<'a> {
     out: &'a mut dyn Write,
     format: Format,
     fields: Fields,
@@ -18,7 +18,7 @@ pub(crate) struct Rows<'a> {
     count: u64,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RouteRows<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, format: Format, columns: &Columns) -> io::Result<Self> {
         let fields = Fields::new(format, columns);
         match format {
@@ -75,7 +75,7 @@ pub(crate) fn write_all(
     format: Format,
     columns: &Columns,
 ) -> io::Result<u64> {
-    let mut rows = Rows::new(out, format, columns)?;
+    let mut rows = RouteRows::new(out, format, columns)?;
     table.ribs.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
     table.ribs.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
     rows.end()

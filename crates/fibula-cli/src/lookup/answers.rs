@@ -8,8 +8,8 @@ use super::around::address_in;
 use super::chunks::Lines;
 use super::digits::Digits;
 use super::finder::Finder;
-use super::pipeline::{Out, Tally, Worker};
-use super::rows::Rows;
+use super::pipeline::{LineCounts, Out, Worker};
+use super::rows::AnswerRows;
 use crate::failure::Failure;
 use crate::messages::Messages;
 
@@ -28,10 +28,10 @@ pub(super) type Finders<'a> = Dual<Finder<'a, u32>, Finder<'a, u128>>;
 /// Takes lines, makes rows. Nothing is allocated once the buffers have grown to the size of a block.
 pub(super) struct Answers<'a, 't> {
     finders: &'a Finders<'t>,
-    rows: Rows,
+    rows: AnswerRows,
     block: Block,
     messages: Messages,
-    tally: Tally,
+    tally: LineCounts,
 }
 
 /// Lines waiting for their answers.
@@ -39,7 +39,7 @@ pub(super) struct Answers<'a, 't> {
 struct Block {
     /// The addresses as given, one after another.
     text: Vec<u8>,
-    lines: Vec<(Kind, u8)>,
+    lines: Vec<(AddressKind, u8)>,
     keys: Keys,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Keys {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum AddressKind {
     V4,
     V6,
     Bad,
@@ -77,17 +77,17 @@ impl Keys {
 
     /// Adds an address, which may have the surroundings that logs give it.
     #[inline]
-    pub(super) fn push(&mut self, text: &[u8]) -> Result<Kind, AddressError> {
+    pub(super) fn push(&mut self, text: &[u8]) -> Result<AddressKind, AddressError> {
         match u32::parse(text) {
             Ok(key) => {
                 self.v4.push(key);
-                Ok(Kind::V4)
+                Ok(AddressKind::V4)
             }
             Err(error) => self.push_other(text, error),
         }
     }
 
-    fn push_other(&mut self, text: &[u8], error: AddressError) -> Result<Kind, AddressError> {
+    fn push_other(&mut self, text: &[u8], error: AddressError) -> Result<AddressKind, AddressError> {
         // A colon means IPv6, also in error messages.
         let error = match memchr::memchr(b':', text).map(|_| u128::parse(text)) {
             Some(Ok(key)) => return Ok(self.push_v6(key)),
@@ -98,20 +98,20 @@ impl Keys {
         match u32::parse(inner) {
             Ok(key) => {
                 self.v4.push(key);
-                Ok(Kind::V4)
+                Ok(AddressKind::V4)
             }
             Err(_) => Ok(self.push_v6(u128::parse(inner).map_err(|_| error)?)),
         }
     }
 
     /// Adds an IPv6 address, or the IPv4 address that is mapped to it.
-    pub(super) fn push_v6(&mut self, key: u128) -> Kind {
+    pub(super) fn push_v6(&mut self, key: u128) -> AddressKind {
         if self.mapped == V4Mapped::Ipv4 && key >> 32 == 0xffff {
             self.v4.push(key as u32);
-            return Kind::V4;
+            return AddressKind::V4;
         }
         self.v6.push(key);
-        Kind::V6
+        AddressKind::V6
     }
 
     pub(super) fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<(), Failure> {
@@ -128,9 +128,14 @@ impl Keys {
 }
 
 impl<'a, 't> Answers<'a, 't> {
-    pub(super) fn new(finders: &'a Finders<'t>, rows: Rows, mapped: V4Mapped, messages: Messages) -> Self {
+    pub(super) fn new(
+        finders: &'a Finders<'t>,
+        rows: AnswerRows,
+        mapped: V4Mapped,
+        messages: Messages,
+    ) -> Self {
         let block = Block { keys: Keys::new(mapped), ..Block::default() };
-        Self { finders, rows, block, messages, tally: Tally::default() }
+        Self { finders, rows, block, messages, tally: LineCounts::default() }
     }
 
     /// Adds a line. Its row is in `out` after [`end`](Self::end) at the latest.
@@ -150,7 +155,7 @@ impl<'a, 't> Answers<'a, 't> {
 
     #[cold]
     fn bad(&mut self, text: &[u8], reason: &dyn std::fmt::Display) {
-        self.block.lines.push((Kind::Bad, 0));
+        self.block.lines.push((AddressKind::Bad, 0));
         self.tally.bad(self.tally.lines, || match text {
             [] => " is empty".to_owned(),
             text => format!(": {} is not an IP address ({reason})", excerpt(text)),
@@ -158,7 +163,7 @@ impl<'a, 't> Answers<'a, 't> {
     }
 
     /// Answers what is left, and returns the counts since the last end.
-    pub(super) fn end(&mut self, out: &mut Out<'_>) -> Result<Tally, Failure> {
+    pub(super) fn end(&mut self, out: &mut Out<'_>) -> Result<LineCounts, Failure> {
         self.respond(out)?;
         Ok(std::mem::take(&mut self.tally))
     }
@@ -172,13 +177,13 @@ impl<'a, 't> Answers<'a, 't> {
             let text = &block.text[at..at + usize::from(len)];
             at += usize::from(len);
             let hit = match kind {
-                Kind::V4 => {
+                AddressKind::V4 => {
                     put_row(rows, &mut out.bytes, text, keys.v4[at_v4], keys.found_v4[at_v4], &mut at_v4)
                 }
-                Kind::V6 => {
+                AddressKind::V6 => {
                     put_row(rows, &mut out.bytes, text, keys.v6[at_v6], keys.found_v6[at_v6], &mut at_v6)
                 }
-                Kind::Bad => {
+                AddressKind::Bad => {
                     rows.bad(&mut out.bytes);
                     false
                 }
@@ -192,7 +197,7 @@ impl<'a, 't> Answers<'a, 't> {
 }
 
 impl Worker for Answers<'_, '_> {
-    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Out<'_>) -> Result<Tally, Failure> {
+    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Out<'_>) -> Result<LineCounts, Failure> {
         self.rows.set_first(first);
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
@@ -210,7 +215,7 @@ impl Worker for Answers<'_, '_> {
 /// Writes the row of an address, advances `at`, and returns whether there was a route.
 #[inline]
 fn put_row<K: Digits>(
-    rows: &mut Rows,
+    rows: &mut AnswerRows,
     out: &mut Vec<u8>,
     text: &[u8],
     key: K,

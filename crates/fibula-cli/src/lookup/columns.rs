@@ -5,7 +5,7 @@ use fibula::net::AddressError;
 
 use super::answers::Keys;
 use super::chunks::Lines;
-use super::json::{self, Part};
+use super::json::{self, JsonText};
 use super::quotes::{Ends, Quote, quote};
 use crate::failure::Failure;
 use crate::text::thousands;
@@ -180,7 +180,11 @@ impl Located {
 
     /// Calls `each` for every row of a chunk.
     #[inline]
-    pub(super) fn rows<E>(&self, chunk: &[u8], mut each: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+    pub(super) fn rows<E>(
+        &self,
+        chunk: &[u8],
+        mut each: impl FnMut(TextRow) -> Result<(), E>,
+    ) -> Result<(), E> {
         if self.format == InputFormat::Json {
             return objects(chunk, each);
         }
@@ -193,12 +197,12 @@ impl Located {
                 // Only the last line of all may lack its line feed.
                 let end = ends.next().unwrap_or(chunk.len());
                 let unclosed = ends.texts > before;
-                each(self.line(chunk, start, end, Kind::Line { quoted: true, unclosed }))?;
+                each(self.line(chunk, start, end, RowKind::Line { quoted: true, unclosed }))?;
                 start = end + 1;
             }
             return Ok(());
         }
-        let kind = Kind::Line { quoted: false, unclosed: false };
+        let kind = RowKind::Line { quoted: false, unclosed: false };
         while let Some(len) = find(b'\n', &chunk[start..]) {
             each(self.line(chunk, start, start + len, kind))?;
             start += len + 1;
@@ -210,73 +214,73 @@ impl Located {
     }
 
     #[inline]
-    fn line(&self, chunk: &[u8], start: usize, end: usize, kind: Kind) -> Row {
+    fn line(&self, chunk: &[u8], start: usize, end: usize, kind: RowKind) -> TextRow {
         let (line, ending) = without_return(&chunk[start..end]);
-        let row = Row { start, end: start + line.len(), stop: end, has_return: !ending.is_empty(), kind };
+        let row = TextRow { start, end: start + line.len(), stop: end, has_return: !ending.is_empty(), kind };
         if self.separator.is_none() {
             return object(line, row);
         }
         match line.first() {
             // Most lines begin with something else than a blank.
             Some(byte) if !byte.is_ascii_whitespace() => row,
-            _ if line.trim_ascii().is_empty() => Row { kind: Kind::Blank, ..row },
+            _ if line.trim_ascii().is_empty() => TextRow { kind: RowKind::Blank, ..row },
             _ => row,
         }
     }
 }
 
 /// Returns the row of a line of JSON.
-fn object(line: &[u8], row: Row) -> Row {
+fn object(line: &[u8], row: TextRow) -> TextRow {
     match line.trim_ascii_end() {
         // The answer's fields come before the brace that ends the object.
         [object @ .., b'}'] => {
-            let kind = Kind::Object { start: row.start, in_line: true };
-            Row { end: row.start + object.len(), kind, ..row }
+            let kind = RowKind::Object { start: row.start, in_line: true };
+            TextRow { end: row.start + object.len(), kind, ..row }
         }
-        [] => Row { kind: Kind::Blank, ..row },
-        _ => Row { kind: Kind::NoObject, ..row },
+        [] => TextRow { kind: RowKind::Blank, ..row },
+        _ => TextRow { kind: RowKind::NoObject, ..row },
     }
 }
 
-fn objects<E>(chunk: &[u8], mut each: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+fn objects<E>(chunk: &[u8], mut each: impl FnMut(TextRow) -> Result<(), E>) -> Result<(), E> {
     let (mut start, mut at) = (0, 0);
     let has_return = false;
     while let Some(part) = json::next_part(chunk, at) {
         let (end, kind) = match part {
-            Part::Object(first, brace) => {
+            JsonText::Object(first, brace) => {
                 at = brace + 1;
-                (brace, Kind::Object { start: first, in_line: false })
+                (brace, RowKind::Object { start: first, in_line: false })
             }
-            Part::Other(end) => {
+            JsonText::Other(end) => {
                 at = end;
-                (end, Kind::NoObject)
+                (end, RowKind::NoObject)
             }
         };
-        each(Row { start, end, stop: at, has_return, kind })?;
+        each(TextRow { start, end, stop: at, has_return, kind })?;
         // The brace that ends an object is written with the answer.
         start = at;
     }
     if start < chunk.len() {
         let end = chunk.len();
-        each(Row { start, end, stop: end, has_return, kind: Kind::Between })?;
+        each(TextRow { start, end, stop: end, has_return, kind: RowKind::Between })?;
     }
     Ok(())
 }
 
 /// A row of a chunk: where its text begins, and where it ends or the answer's columns are inserted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct TextRow {
     pub(super) start: usize,
     pub(super) end: usize,
     /// Where its text ends, without a line feed.
     pub(super) stop: usize,
     /// Whether a carriage return comes before the line feed.
     pub(super) has_return: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: RowKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RowKind {
     /// A line with columns.
     Line {
         /// Whether it may have quotes.

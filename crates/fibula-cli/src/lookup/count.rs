@@ -13,12 +13,12 @@ use fibula::net::{Dual, Key, Prefix};
 use fibula_feed::{Label, LoadedRoutes, Value};
 use serde_json::json;
 
-use super::answers::{BLOCK, Finders, Keys, Kind, LINES, V4Mapped};
+use super::answers::{AddressKind, BLOCK, Finders, Keys, LINES, V4Mapped};
 use super::chunks::Chunks;
-use super::columns::{self, InputFormat, Located, Row};
+use super::columns::{self, InputFormat, Located, TextRow};
 use super::finder::{self, Finder};
 use super::input::Input;
-use super::pipeline::{Out, Tally, Worker};
+use super::pipeline::{LineCounts, Out, Worker};
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::machine::IsaArgs;
@@ -158,7 +158,7 @@ fn count(
     finders: &Finders<'_>,
     totals: &Mutex<Totals>,
     messages: Messages,
-) -> Result<Tally, Failure> {
+) -> Result<LineCounts, Failure> {
     #[cfg(feature = "parquet")]
     if let Some(column) = args.column.as_deref().filter(|_| super::input::is_parquet(&args.file)) {
         return count_parquet(args, column, finders, totals, messages);
@@ -196,13 +196,13 @@ fn count(
             own,
             keys: Keys::new(args.v4_mapped),
             sizes,
-            tally: Tally::default(),
+            tally: LineCounts::default(),
             messages,
         })
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = (0..threads).map(|_| worker()).collect();
-    let mut tally = Tally::default();
+    let mut tally = LineCounts::default();
     let (what, strict) = (if located.is_some() { "row" } else { "line" }, args.source.feed.is_strict());
     input.run(chunks, workers, &mut |_, next| tally.add(next, (what, header), strict, messages))?;
     tally.summary(what, messages);
@@ -217,22 +217,26 @@ fn count_parquet(
     finders: &Finders<'_>,
     totals: &Mutex<Totals>,
     messages: Messages,
-) -> Result<Tally, Failure> {
-    use super::parquet::{self, Counted, Found};
+) -> Result<LineCounts, Failure> {
+    use super::parquet::{self, AddressMatch, Counted};
 
     let by_prefix = args.by == By::Prefix;
-    let add = |own: &mut Totals, found: Found, bytes: u64| {
+    let add = |own: &mut Totals, found: AddressMatch, bytes: u64| {
         let sum = Sum { addresses: 1, bytes };
         match found {
-            Found::V4(key, found) if by_prefix => drop(by(key, Some(found), sum, &mut own.prefixes.v4)),
-            Found::V6(key, found) if by_prefix => drop(by(key, Some(found), sum, &mut own.prefixes.v6)),
-            Found::V4(_, found) | Found::V6(_, found) => {
+            AddressMatch::V4(key, found) if by_prefix => {
+                by(key, Some(found), sum, &mut own.prefixes.v4);
+            }
+            AddressMatch::V6(key, found) if by_prefix => {
+                by(key, Some(found), sum, &mut own.prefixes.v6);
+            }
+            AddressMatch::V4(_, found) | AddressMatch::V6(_, found) => {
                 label(&mut own.labels, found.next_hop.id() as usize).add(sum);
             }
-            Found::Nothing => own.unrouted.add(sum),
+            AddressMatch::Nothing => own.unrouted.add(sum),
         }
     };
-    let mut tally = Tally::default();
+    let mut tally = LineCounts::default();
     let strict = args.source.feed.is_strict();
     let mut take = |Counted { sums, tally: next }: Counted<Totals>| {
         totals.lock().unwrap_or_else(PoisonError::into_inner).merge(sums);
@@ -253,38 +257,38 @@ struct Counter<'a, 't> {
     own: Totals,
     keys: Keys,
     /// The family and the bytes of each line that waits.
-    sizes: Vec<(Kind, u64)>,
-    tally: Tally,
+    sizes: Vec<(AddressKind, u64)>,
+    tally: LineCounts,
     messages: Messages,
 }
 
 impl Counter<'_, '_> {
     /// Takes a row of a chunk.
-    fn row(&mut self, located: &Located, chunk: &[u8], row: Row) -> Result<(), Failure> {
+    fn row(&mut self, located: &Located, chunk: &[u8], row: TextRow) -> Result<(), Failure> {
         let line = &chunk[row.start..row.end];
         let (text, first, quoted) = match row.kind {
-            columns::Kind::Line { quoted, unclosed } => {
+            columns::RowKind::Line { quoted, unclosed } => {
                 self.tally.lines += 1;
                 if unclosed {
                     self.tally.unclosed();
                 }
                 (line, located.field(line, 0, quoted), quoted)
             }
-            columns::Kind::Object { start, .. } => {
+            columns::RowKind::Object { start, .. } => {
                 self.tally.lines += 1;
                 let object = &chunk[start..=row.end];
                 let Some(first) = located.object(object, |_| ()) else { return self.no_object() };
                 (object, first, false)
             }
-            columns::Kind::Blank => {
+            columns::RowKind::Blank => {
                 self.tally.lines += 1;
                 return Ok(());
             }
-            columns::Kind::NoObject => {
+            columns::RowKind::NoObject => {
                 self.tally.lines += 1;
                 return self.no_object();
             }
-            columns::Kind::Between => return Ok(()),
+            columns::RowKind::Between => return Ok(()),
         };
         let size = if located.places.len() > 1 { located.field(text, 1, quoted) } else { Some(&b"0"[..]) };
         self.push(first, size)
@@ -324,17 +328,17 @@ impl Counter<'_, '_> {
         for &(kind, bytes) in sizes.iter() {
             let sum = Sum { addresses: 1, bytes };
             let found = match kind {
-                Kind::V4 => {
+                AddressKind::V4 => {
                     at_v4 += 1;
                     let (key, found) = (keys.v4[at_v4 - 1], keys.found_v4[at_v4 - 1]);
                     if *by_prefix { by(key, found, sum, &mut own.prefixes.v4) } else { found }
                 }
-                Kind::V6 => {
+                AddressKind::V6 => {
                     at_v6 += 1;
                     let (key, found) = (keys.v6[at_v6 - 1], keys.found_v6[at_v6 - 1]);
                     if *by_prefix { by(key, found, sum, &mut own.prefixes.v6) } else { found }
                 }
-                Kind::Bad => None,
+                AddressKind::Bad => None,
             };
             match found {
                 Some(_) if *by_prefix => {}
@@ -369,7 +373,7 @@ fn label(sums: &mut Vec<Sum>, id: usize) -> &mut Sum {
 }
 
 impl Worker for Counter<'_, '_> {
-    fn answer(&mut self, chunk: &[u8], _: bool, _: &mut Out<'_>) -> Result<Tally, Failure> {
+    fn answer(&mut self, chunk: &[u8], _: bool, _: &mut Out<'_>) -> Result<LineCounts, Failure> {
         if let Some(located) = self.located {
             located.rows(chunk, |row| self.row(located, chunk, row))?;
         } else {

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::OnceLock;
 
-use super::answers::{BLOCK, Finders, Keys, Kind, V4Mapped};
-use super::columns::{self, InputFormat, Located, Place, Row, without_return};
-use super::pipeline::{Out, Tally, Worker};
-use super::rows::{Labels, Rows, put_slice};
+use super::answers::{AddressKind, BLOCK, Finders, Keys, V4Mapped};
+use super::columns::{self, InputFormat, Located, Place, TextRow, without_return};
+use super::pipeline::{LineCounts, Out, Worker};
+use super::rows::{AnswerRows, Labels, put_slice};
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::load::Columns;
@@ -18,7 +18,7 @@ use crate::options::Format;
 const LEVELS: usize = 8;
 
 /// The columns with addresses, and what is appended for each.
-pub(super) struct Plan<'a> {
+pub(super) struct EnrichPlan<'a> {
     located: Located,
     /// The name of each column with addresses, and an underline.
     prefixes: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) struct Plan<'a> {
     /// The last bytes of these: most names in logs end otherwise, and are then not looked at.
     last_bytes: [bool; 256],
     /// The answer's part for each column, by the number of times that the name of the column comes before the answer's names.
-    levels: [OnceLock<Vec<Rows>>; LEVELS],
+    levels: [OnceLock<Vec<AnswerRows>>; LEVELS],
     columns: &'a Columns,
     labels: &'a Labels<'a>,
     /// The level of the first line, which all lines have but objects.
@@ -36,7 +36,7 @@ pub(super) struct Plan<'a> {
     pub(super) header: Option<Vec<u8>>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> EnrichPlan<'a> {
     /// Finds the columns that were requested, by the first line.
     pub(super) fn new(
         format: InputFormat,
@@ -76,7 +76,7 @@ impl<'a> Plan<'a> {
             header: None,
         };
         if plan.located.has_header {
-            let mut taken = Taken::default();
+            let mut taken = NameCollisions::default();
             plan.located.names.iter().for_each(|name| taken.add(name.as_bytes(), &plan));
             plan.level = taken.free(&plan).ok_or_else(|| {
                 Failure::BadInput(format!(
@@ -107,11 +107,12 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the answer's part for each column.
-    fn rows(&self, level: usize) -> &[Rows] {
+    fn rows(&self, level: usize) -> &[AnswerRows] {
         self.levels[level].get_or_init(|| {
             let prefixes = self.prefixes.iter().map(|prefix| prefix.repeat(level));
-            let rows =
-                |prefix: String| Rows::appended(self.located.separator, &prefix, self.columns, self.labels);
+            let rows = |prefix: String| {
+                AnswerRows::appended(self.located.separator, &prefix, self.columns, self.labels)
+            };
             prefixes.map(rows).collect()
         })
     }
@@ -119,18 +120,18 @@ impl<'a> Plan<'a> {
 
 /// The levels at which a name of the answer is that of another field.
 #[derive(Default)]
-struct Taken(u8);
+struct NameCollisions(u8);
 
-impl Taken {
+impl NameCollisions {
     /// Adds the name of a field.
     #[inline]
-    fn add(&mut self, name: &[u8], plan: &Plan<'_>) {
+    fn add(&mut self, name: &[u8], plan: &EnrichPlan<'_>) {
         if name.last().is_some_and(|&byte| plan.last_bytes[usize::from(byte)]) {
             self.compare(name, plan);
         }
     }
 
-    fn compare(&mut self, name: &[u8], plan: &Plan<'_>) {
+    fn compare(&mut self, name: &[u8], plan: &EnrichPlan<'_>) {
         for prefix in &plan.prefixes {
             let mut rest = name;
             for level in 0..LEVELS {
@@ -146,7 +147,7 @@ impl Taken {
     }
 
     /// Returns the first level from the usual one on that is free.
-    fn free(&self, plan: &Plan<'_>) -> Option<usize> {
+    fn free(&self, plan: &EnrichPlan<'_>) -> Option<usize> {
         (plan.level..LEVELS).find(|level| self.0 & 1 << level == 0)
     }
 }
@@ -154,22 +155,22 @@ impl Taken {
 /// Answers lines with columns.
 pub(super) struct Enricher<'a, 't> {
     finders: &'a Finders<'t>,
-    plan: &'a Plan<'a>,
+    plan: &'a EnrichPlan<'a>,
     /// The answer's parts for lines, and for objects that have none of its names.
-    usual: Vec<Rows>,
+    usual: Vec<AnswerRows>,
     /// The answer's parts at other levels, once they were needed.
-    others: [Option<Vec<Rows>>; LEVELS],
+    others: [Option<Vec<AnswerRows>>; LEVELS],
     messages: Messages,
     /// Rows of the chunk that wait.
-    rows: Vec<(u32, u32, Shape)>,
-    kinds: Vec<Kind>,
+    rows: Vec<(u32, u32, RowEnd)>,
+    kinds: Vec<AddressKind>,
     keys: Keys,
-    tally: Tally,
+    tally: LineCounts,
 }
 
 /// The text that comes after a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum RowEnd {
     /// The answer and a line feed.
     Line,
     /// The answer, a carriage return and a line feed.
@@ -204,7 +205,7 @@ impl ObjectEnd {
 impl<'a, 't> Enricher<'a, 't> {
     pub(super) fn new(
         finders: &'a Finders<'t>,
-        plan: &'a Plan<'a>,
+        plan: &'a EnrichPlan<'a>,
         mapped: V4Mapped,
         messages: Messages,
     ) -> Self {
@@ -214,10 +215,10 @@ impl<'a, 't> Enricher<'a, 't> {
     }
 
     #[inline]
-    fn push(&mut self, chunk: &[u8], row: Row, out: &mut Out<'_>) -> Result<(), Failure> {
+    fn push(&mut self, chunk: &[u8], row: TextRow, out: &mut Out<'_>) -> Result<(), Failure> {
         let mut end = row.end;
         let shape = match row.kind {
-            columns::Kind::Line { quoted, unclosed } => {
+            columns::RowKind::Line { quoted, unclosed } => {
                 self.tally.lines += 1;
                 if unclosed {
                     self.tally.unclosed();
@@ -229,25 +230,25 @@ impl<'a, 't> Enricher<'a, 't> {
                     let kind = self.address(text, false, &mut counted);
                     self.kinds.push(kind);
                 }
-                if row.has_return { Shape::Return } else { Shape::Line }
+                if row.has_return { RowEnd::Return } else { RowEnd::Line }
             }
-            columns::Kind::Object { start, in_line } => {
+            columns::RowKind::Object { start, in_line } => {
                 self.tally.lines += 1;
                 match self.object(&chunk[start..=row.end], row, in_line) {
                     Some(shape) => shape,
                     None => self.no_object(row, &mut end),
                 }
             }
-            columns::Kind::Blank => {
+            columns::RowKind::Blank => {
                 self.tally.lines += 1;
                 end = row.stop;
-                Shape::Kept
+                RowEnd::Kept
             }
-            columns::Kind::NoObject => {
+            columns::RowKind::NoObject => {
                 self.tally.lines += 1;
                 self.no_object(row, &mut end)
             }
-            columns::Kind::Between => Shape::Between,
+            columns::RowKind::Between => RowEnd::Between,
         };
         self.rows.push((row.start as u32, end as u32, shape));
         if self.rows.len() == BLOCK { self.respond(chunk, out) } else { Ok(()) }
@@ -255,16 +256,16 @@ impl<'a, 't> Enricher<'a, 't> {
 
     /// Counts a row that is not an object, and keeps all of it.
     #[cold]
-    fn no_object(&mut self, row: Row, end: &mut usize) -> Shape {
+    fn no_object(&mut self, row: TextRow, end: &mut usize) -> RowEnd {
         *end = row.stop;
         self.tally.bad(self.tally.lines, || columns::NO_OBJECT.to_owned());
-        if self.plan.located.is_by_line() { Shape::Kept } else { Shape::Between }
+        if self.plan.located.is_by_line() { RowEnd::Kept } else { RowEnd::Between }
     }
 
     /// Takes a candidate for an object, with its braces; returns `None` if it is none.
-    fn object(&mut self, object: &[u8], row: Row, in_line: bool) -> Option<Shape> {
+    fn object(&mut self, object: &[u8], row: TextRow, in_line: bool) -> Option<RowEnd> {
         let plan = self.plan;
-        let mut taken = Taken::default();
+        let mut taken = NameCollisions::default();
         let mut any = false;
         let first = plan.located.object(object, |name| {
             any = true;
@@ -277,7 +278,7 @@ impl<'a, 't> Enricher<'a, 't> {
         };
         let Some(level) = taken.free(plan) else {
             self.tally.bad(self.tally.lines, || " has all the names that its column may give".to_owned());
-            return Some(Shape::Full { end });
+            return Some(RowEnd::Full { end });
         };
         let (mut found, mut counted) = (0, false);
         for index in 0..plan.located.places.len() {
@@ -289,22 +290,22 @@ impl<'a, 't> Enricher<'a, 't> {
         if found == 0 && plan.located.may_lack() {
             self.tally.bad(self.tally.lines, || columns::TOO_FEW.to_owned());
         }
-        Some(Shape::Object { level: level as u8, is_first: !any, end })
+        Some(RowEnd::Object { level: level as u8, is_first: !any, end })
     }
 
     /// Takes the text of a column. `may_lack` says that there need not be one, `counted` whether the row counts as bad already.
     #[inline]
-    fn address(&mut self, text: Option<&[u8]>, may_lack: bool, counted: &mut bool) -> Kind {
+    fn address(&mut self, text: Option<&[u8]>, may_lack: bool, counted: &mut bool) -> AddressKind {
         let line = self.tally.lines;
         match text.map(|text| self.keys.push(text)) {
             Some(Ok(kind)) => return kind,
-            _ if *counted => return Kind::Bad,
+            _ if *counted => return AddressKind::Bad,
             Some(Err(error)) => self.tally.bad(line, || columns::no_address(&error)),
-            None if may_lack => return Kind::Bad,
+            None if may_lack => return AddressKind::Bad,
             None => self.tally.bad(line, || columns::TOO_FEW.to_owned()),
         }
         *counted = true;
-        Kind::Bad
+        AddressKind::Bad
     }
 
     fn respond(&mut self, chunk: &[u8], out: &mut Out<'_>) -> Result<(), Failure> {
@@ -316,17 +317,17 @@ impl<'a, 't> Enricher<'a, 't> {
             let (start, end) = (start as usize, end as usize);
             put_slice(chunk, start, end, &mut out.bytes);
             let (appended, is_first) = match shape {
-                Shape::Kept => {
+                RowEnd::Kept => {
                     out.bytes.push(b'\n');
                     continue;
                 }
-                Shape::Between => continue,
-                Shape::Full { end } => {
+                RowEnd::Between => continue,
+                RowEnd::Full { end } => {
                     out.bytes.extend_from_slice(end.text());
                     continue;
                 }
-                Shape::Line | Shape::Return => (&mut *usual, false),
-                Shape::Object { level, is_first, .. } => {
+                RowEnd::Line | RowEnd::Return => (&mut *usual, false),
+                RowEnd::Object { level, is_first, .. } => {
                     (rows_at(usize::from(level), plan, usual, others), is_first)
                 }
             };
@@ -341,8 +342,8 @@ impl<'a, 't> Enricher<'a, 't> {
             }
             tally.matched += usize::from(hit);
             match shape {
-                Shape::Object { end, .. } => out.bytes.extend_from_slice(end.text()),
-                Shape::Return => out.bytes.extend_from_slice(b"\r\n"),
+                RowEnd::Object { end, .. } => out.bytes.extend_from_slice(end.text()),
+                RowEnd::Return => out.bytes.extend_from_slice(b"\r\n"),
                 _ => out.bytes.push(b'\n'),
             }
             out.relieve();
@@ -357,10 +358,10 @@ impl<'a, 't> Enricher<'a, 't> {
 /// Returns the answer's parts for an object at a level.
 fn rows_at<'r>(
     level: usize,
-    plan: &Plan<'_>,
-    usual: &'r mut Vec<Rows>,
-    others: &'r mut [Option<Vec<Rows>>; LEVELS],
-) -> &'r mut Vec<Rows> {
+    plan: &EnrichPlan<'_>,
+    usual: &'r mut Vec<AnswerRows>,
+    others: &'r mut [Option<Vec<AnswerRows>>; LEVELS],
+) -> &'r mut Vec<AnswerRows> {
     if level == plan.level {
         return usual;
     }
@@ -370,14 +371,14 @@ fn rows_at<'r>(
 /// Appends the answer for a column; returns whether there is a route.
 #[inline]
 fn append(
-    rows: &mut Rows,
-    kind: Kind,
+    rows: &mut AnswerRows,
+    kind: AddressKind,
     keys: &Keys,
     (at_v4, at_v6): (&mut usize, &mut usize),
     out: &mut Vec<u8>,
 ) -> bool {
     match kind {
-        Kind::V4 => {
+        AddressKind::V4 => {
             let (key, found) = (keys.v4[*at_v4], keys.found_v4[*at_v4]);
             *at_v4 += 1;
             match found {
@@ -386,7 +387,7 @@ fn append(
             }
             found.is_some()
         }
-        Kind::V6 => {
+        AddressKind::V6 => {
             let (key, found) = (keys.v6[*at_v6], keys.found_v6[*at_v6]);
             *at_v6 += 1;
             match found {
@@ -395,7 +396,7 @@ fn append(
             }
             found.is_some()
         }
-        Kind::Bad => {
+        AddressKind::Bad => {
             rows.miss(out, b"");
             false
         }
@@ -403,7 +404,7 @@ fn append(
 }
 
 impl Worker for Enricher<'_, '_> {
-    fn answer(&mut self, chunk: &[u8], _: bool, out: &mut Out<'_>) -> Result<Tally, Failure> {
+    fn answer(&mut self, chunk: &[u8], _: bool, out: &mut Out<'_>) -> Result<LineCounts, Failure> {
         if u32::try_from(chunk.len()).is_err() {
             return Err(Failure::Output(io::ErrorKind::OutOfMemory.into()));
         }

@@ -10,9 +10,9 @@ use fibula_feed::LoadedRoutes;
 use super::answers::V4Mapped;
 use super::chunks::Chunks;
 use super::columns::InputFormat;
-use super::enrich::{Enricher, Plan};
+use super::enrich::{EnrichPlan, Enricher};
 use super::finder::{Finder, Table};
-use super::pipeline::{Tally, Worker, answered};
+use super::pipeline::{LineCounts, Worker, answered};
 use super::rows::Labels;
 use crate::failure::Failure;
 use crate::load::Columns;
@@ -40,7 +40,7 @@ pub fn enrich_bytes(
         if format == InputFormat::Json { &b""[..] } else { chunks.first_line().map_err(failed)? };
     let columns = Columns { values: Vec::new(), implied: false, in_place: false };
     let labels = Labels::Loaded(&table.next_hops);
-    let plan = Plan::new(format, &[column.to_owned()], first_line, &columns, &labels)?;
+    let plan = EnrichPlan::new(format, &[column.to_owned()], first_line, &columns, &labels)?;
     let mut out = Vec::new();
     if let Some(header) = &plan.header {
         out.extend_from_slice(header);
@@ -54,7 +54,7 @@ pub fn enrich_bytes(
     let mut enricher = Enricher::new(&finders, &plan, V4Mapped::default(), messages);
     let (mut chunk, mut bad) = (Vec::new(), 0);
     while chunks.next(&mut chunk).map_err(failed)? {
-        let tally: Tally;
+        let tally: LineCounts;
         (out, tally) = answered(out, |out| enricher.answer(&chunk, false, out))?;
         bad += tally.bad;
     }

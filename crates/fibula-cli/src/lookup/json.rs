@@ -195,7 +195,7 @@ impl Objects {
 
 /// A part of text that has objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum JsonText {
     /// An object, from its first brace to the one that ends it.
     Object(usize, usize),
     /// Something else, which is no object, up to this place: a number, a text, an object without its end.
@@ -203,12 +203,12 @@ pub(super) enum Part {
 }
 
 /// Returns the next object, or the part that is in its place; `None` if only list brackets, commas and blanks follow.
-pub(super) fn next_part(text: &[u8], from: usize) -> Option<Part> {
+pub(super) fn next_part(text: &[u8], from: usize) -> Option<JsonText> {
     let between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'[' | b']' | b',');
     let start = from + text.get(from..)?.iter().position(|byte| !between(byte))?;
     let end = match text[start] {
         b'{' => match skip(text, start) {
-            Some(end) => return Some(Part::Object(start, end - 1)),
+            Some(end) => return Some(JsonText::Object(start, end - 1)),
             None => text.len(),
         },
         b'"' => string(text, start).unwrap_or(text.len()),
@@ -218,7 +218,7 @@ pub(super) fn next_part(text: &[u8], from: usize) -> Option<Part> {
             rest.iter().position(ends).map_or(text.len(), |len| start + 1 + len)
         }
     };
-    Some(Part::Other(end))
+    Some(JsonText::Other(end))
 }
 
 /// Returns whether text begins with a list, or with an object that goes on after its first line.
@@ -295,15 +295,15 @@ mod tests {
         let (mut at, mut parts) = (0, Vec::new());
         while let Some(part) = next_part(text, at) {
             at = match part {
-                Part::Object(_, close) => close + 1,
-                Part::Other(end) => end,
+                JsonText::Object(_, close) => close + 1,
+                JsonText::Other(end) => end,
             };
             parts.push(part);
         }
-        let kinds: Vec<bool> = parts.iter().map(|part| matches!(part, Part::Object(..))).collect();
+        let kinds: Vec<bool> = parts.iter().map(|part| matches!(part, JsonText::Object(..))).collect();
         assert_eq!(kinds, [true, false, true, true, false]);
         assert!(
-            matches!(parts[0], Part::Object(2, close) if text[close] == b'}' && close + 1 == expected[0])
+            matches!(parts[0], JsonText::Object(2, close) if text[close] == b'}' && close + 1 == expected[0])
         );
     }
 

@@ -39,12 +39,12 @@ pub(crate) use args::{EnrichArgs, HowArgs, LookupArgs};
 use chunks::Chunks;
 use columns::InputFormat;
 pub(crate) use count::{CountArgs, run as count};
-use enrich::{Enricher, Plan};
+use enrich::{EnrichPlan, Enricher};
 use finder::Finder;
 pub use in_memory::enrich_bytes;
 use input::Input;
-use pipeline::{Tally, Worker, answered};
-use rows::{Labels, Rows};
+use pipeline::{LineCounts, Worker, answered};
+use rows::{AnswerRows, Labels};
 
 /// What is looked up, and how.
 struct Request<'a> {
@@ -151,14 +151,14 @@ fn answer(
     print_stats: &dyn Fn(),
 ) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let mut tally = Tally::default();
+    let mut tally = LineCounts::default();
     output.write(|out| match request.from {
         From::Arguments(addresses) => {
-            let rows = Rows::new(request.format, columns, labels);
+            let rows = AnswerRows::new(request.format, columns, labels);
             answer_arguments(request, addresses, finders, rows, out, messages, &mut tally)
         }
         From::File(path) if request.columns.is_empty() => {
-            let rows = Rows::new(request.format, columns, labels);
+            let rows = AnswerRows::new(request.format, columns, labels);
             answer_lines(request, path, finders, &rows, out, messages, &mut tally)
         }
         From::File(path) => {
@@ -197,10 +197,10 @@ fn answer_arguments(
     request: &Request<'_>,
     addresses: &[String],
     finders: &Finders<'_>,
-    rows: Rows,
+    rows: AnswerRows,
     out: &mut dyn Write,
     messages: Messages,
-    tally: &mut Tally,
+    tally: &mut LineCounts,
 ) -> Result<(), Failure> {
     let mut text = Vec::new();
     rows.start(&mut text);
@@ -222,10 +222,10 @@ fn answer_lines(
     request: &Request<'_>,
     path: &Path,
     finders: &Finders<'_>,
-    rows: &Rows,
+    rows: &AnswerRows,
     out: &mut (dyn Write + Send),
     messages: Messages,
-    tally: &mut Tally,
+    tally: &mut LineCounts,
 ) -> Result<(), Failure> {
     let mut text = Vec::new();
     rows.start(&mut text);
@@ -258,14 +258,14 @@ fn enrich_lines(
     (columns, labels): (&Columns, &Labels<'_>),
     out: &mut (dyn Write + Send),
     messages: Messages,
-    tally: &mut Tally,
+    tally: &mut LineCounts,
 ) -> Result<(), Failure> {
     let (how, strict) = (request.how, request.source.feed.is_strict());
     let input = Input::open(path, how.output.is_some(), messages)?;
     let (format, mut chunks) = input.rows(request.input_format)?;
     let wanted: Vec<&str> = request.columns.iter().map(String::as_str).collect();
     let first_line = input.first_line(&mut chunks, format, &wanted, messages)?;
-    let plan = Plan::new(format, request.columns, first_line, columns, labels)?;
+    let plan = EnrichPlan::new(format, request.columns, first_line, columns, labels)?;
     let mut header = 0;
     if let Some(line) = &plan.header {
         out.write_all(line)?;
@@ -298,8 +298,8 @@ fn known(name: &str) -> Result<(), Failure> {
     fibula_workload::engines::refuse_unknown(Engines::OWN, name).map_err(Failure::WrongUse)
 }
 
-fn stats(tally: &Tally, seconds: f64, finders: impl Iterator<Item = String>) {
-    let Tally { lines, bad, matched, .. } = tally;
+fn stats(tally: &LineCounts, seconds: f64, finders: impl Iterator<Item = String>) {
+    let LineCounts { lines, bad, matched, .. } = tally;
     for line in finders {
         messages::plain(line);
     }

@@ -18,7 +18,7 @@ const REPORTED: usize = 5;
 
 /// Counts of lines, and the first of those that are not addresses.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
+pub(super) struct LineCounts {
     pub(super) lines: usize,
     pub(super) bad: usize,
     pub(super) matched: usize,
@@ -30,7 +30,7 @@ pub(super) struct Tally {
     first_bad: Vec<(usize, String)>,
 }
 
-impl Tally {
+impl LineCounts {
     /// Counts a bad line, by its number. Its fault is worked out for the first few alone.
     #[cold]
     pub(super) fn bad(&mut self, line: usize, what: impl FnOnce() -> String) {
@@ -137,8 +137,8 @@ impl Out<'_> {
 /// Answers something at once, after the text that is there; returns both, and the counts.
 pub(super) fn answered(
     text: Vec<u8>,
-    answer: impl FnOnce(&mut Out<'_>) -> Result<Tally, Failure>,
-) -> Result<(Vec<u8>, Tally), Failure> {
+    answer: impl FnOnce(&mut Out<'_>) -> Result<LineCounts, Failure>,
+) -> Result<(Vec<u8>, LineCounts), Failure> {
     let mut all = Vec::new();
     let mut hand_over = |text: Vec<u8>| {
         all.extend_from_slice(&text);
@@ -154,16 +154,16 @@ pub(super) fn answered(
 /// Answers the lines of chunks.
 pub(super) trait Worker: Send {
     /// Appends the answers of a chunk to `out`. `first` is true for the first chunk of all.
-    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Out<'_>) -> Result<Tally, Failure>;
+    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Out<'_>) -> Result<LineCounts, Failure>;
 }
 
 /// Takes the answers of a chunk, or a part of them.
-pub(super) type Write<'a> = &'a mut dyn FnMut(&[u8], Tally) -> Result<(), Failure>;
+pub(super) type Write<'a> = &'a mut dyn FnMut(&[u8], LineCounts) -> Result<(), Failure>;
 
 /// An answered chunk, or a part of one.
 struct Done {
     out: Vec<u8>,
-    tally: Tally,
+    tally: LineCounts,
     is_last: bool,
 }
 
@@ -204,7 +204,7 @@ pub(super) fn run<R: Read + Send>(
                 let mut first = index == 0;
                 for chunk in receiver {
                     let mut hand_over = |out| {
-                        let tally = Tally::default();
+                        let tally = LineCounts::default();
                         // The writer receives nothing more once it has stopped, which the end of the chunk shows.
                         let _ = result.send(Ok(Done { out, tally, is_last: false }));
                         outputs.take()

@@ -16,8 +16,8 @@ use crate::options::Format;
 /// Writes rows. The parts that repeat are made once, including the ends with the next hops: a row is then four copies and
 /// a prefix.
 #[derive(Clone)]
-pub(super) struct Rows {
-    form: Arc<Form>,
+pub(super) struct AnswerRows {
+    form: Arc<RowTemplate>,
     any: bool,
 }
 
@@ -40,7 +40,7 @@ impl Labels<'_> {
 }
 
 /// The constant parts of a format, and the ends of rows.
-struct Form {
+struct RowTemplate {
     /// Before all rows.
     start: String,
     /// After all rows, if there are any, and if there are none.
@@ -65,11 +65,11 @@ struct Form {
     unnamed: Fields,
 }
 
-impl Rows {
+impl AnswerRows {
     /// Returns rows for next hops 1, 2 and so on, which have these labels.
     pub(super) fn new(format: Format, columns: &Columns, labels: &Labels<'_>) -> Self {
         let fields = Fields::new(format, columns);
-        let form = Form::new(format, &fields);
+        let form = RowTemplate::new(format, &fields);
         Self::with(form, &fields, labels)
     }
 
@@ -83,11 +83,11 @@ impl Rows {
     ) -> Self {
         let format = if separator.is_some() { Format::Csv } else { Format::JsonLine };
         let fields = Fields::new(format, columns).appended(separator.unwrap_or(b','), prefix);
-        let base = Form::new(Format::Text, &fields);
+        let base = RowTemplate::new(Format::Text, &fields);
         let form = match separator {
             Some(separator) => {
                 let between = char::from(separator);
-                Form {
+                RowTemplate {
                     middle: (
                         between.to_string(),
                         match separator {
@@ -103,7 +103,7 @@ impl Rows {
             }
             None => {
                 let name = serde_json::Value::from(format!("{prefix}prefix"));
-                Form {
+                RowTemplate {
                     middle: (format!(",{name}:\""), "\","),
                     unknown: format!(",{name}:null,"),
                     miss: format!(",{name}:null,{}", fields.empty()),
@@ -114,7 +114,7 @@ impl Rows {
         Self::with(form, &fields, labels)
     }
 
-    fn with(mut form: Form, fields: &Fields, labels: &Labels<'_>) -> Self {
+    fn with(mut form: RowTemplate, fields: &Fields, labels: &Labels<'_>) -> Self {
         labels.each(&mut |label| {
             fields.put(label, &mut form.ends);
             form.ends.extend_from_slice(fields.tail());
@@ -182,7 +182,7 @@ impl Rows {
 
     #[inline]
     fn tail(&self, out: &mut Vec<u8>, next_hop: NextHop) {
-        let Form { bounds, ends, unnamed, .. } = &*self.form;
+        let RowTemplate { bounds, ends, unnamed, .. } = &*self.form;
         let id = next_hop.id() as usize;
         match bounds.get(id - 1..=id) {
             Some(&[start, end]) => put_slice(ends, start, end, out),
@@ -195,7 +195,7 @@ impl Rows {
     }
 }
 
-impl Form {
+impl RowTemplate {
     fn new(format: Format, fields: &Fields) -> Self {
         let empty = |head: &str| head.to_owned() + &fields.empty() + &String::from_utf8_lossy(fields.tail());
         let base = Self {

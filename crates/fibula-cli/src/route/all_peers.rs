@@ -17,7 +17,7 @@ use crate::load::{self, Columns};
 use crate::lookup::LookupArgs;
 use crate::messages::Messages;
 use crate::options::SourceArgs;
-use crate::route_rows::Rows;
+use crate::route_rows::RouteRows;
 use crate::validation::States;
 
 /// The paths of a prefix, by peer and path identifier.
@@ -25,13 +25,13 @@ type Paths = BTreeMap<(Option<Peer>, Option<u32>), (Rank, Label)>;
 
 /// All paths of the prefixes that are of interest.
 #[derive(Default)]
-struct Found {
+struct PathCollector {
     prefixes: BTreeMap<IpPrefix, Paths>,
     /// The states of routes, where they are wanted.
     states: Option<States>,
 }
 
-impl Found {
+impl PathCollector {
     /// Follows what a peer said.
     fn apply(&mut self, event: Event, is_wanted: &dyn Fn(IpPrefix) -> bool) {
         let peer = event.peer;
@@ -83,7 +83,7 @@ impl Found {
     }
 
     /// Writes the paths of a prefix, the best one first.
-    fn write(&self, prefix: IpPrefix, rows: &mut Rows<'_>) -> io::Result<()> {
+    fn write(&self, prefix: IpPrefix, rows: &mut RouteRows<'_>) -> io::Result<()> {
         let Some(paths) = self.prefixes.get(&prefix) else { return Ok(()) };
         let mut ranked: Vec<&(Rank, Label)> = paths.values().collect();
         ranked.sort_by(|(one, _), (other, _)| {
@@ -130,9 +130,9 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         prefixes.iter().any(|&wanted| is_shown(prefix, wanted) || contains(prefix, wanted))
     };
     let mut out = args.output.open(&source.table)?;
-    let found = Found::read(source, &columns, messages, &is_wanted)?;
+    let found = PathCollector::read(source, &columns, messages, &is_wanted)?;
     let shown = |prefix: IpPrefix| prefixes.iter().any(|&wanted| is_shown(prefix, wanted));
-    let mut rows = Rows::new(&mut out, args.output.format(), &columns)?;
+    let mut rows = RouteRows::new(&mut out, args.output.format(), &columns)?;
     for &prefix in found.prefixes.keys().filter(|&&prefix| shown(prefix)) {
         found.write(prefix, &mut rows)?;
     }
@@ -163,8 +163,8 @@ pub(super) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
     let columns = columns(&args.source);
     let is_wanted = |prefix: IpPrefix| addresses.iter().any(|&address| contains(prefix, address));
     let mut out = Answer::new(args.how.output.as_deref(), &args.source.table)?;
-    let found = Found::read(&args.source, &columns, messages, &is_wanted)?;
-    let mut rows = Rows::new(&mut out, args.output.format(), &columns)?;
+    let found = PathCollector::read(&args.source, &columns, messages, &is_wanted)?;
+    let mut rows = RouteRows::new(&mut out, args.output.format(), &columns)?;
     for (&address, text) in addresses.iter().zip(&args.addresses) {
         match found.longest(address) {
             Some(prefix) => found.write(prefix, &mut rows)?,

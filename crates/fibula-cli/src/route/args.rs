@@ -45,7 +45,7 @@ pub(super) struct GetArgs {
     pub(super) all_peers: bool,
 
     #[command(flatten)]
-    pub(super) router: RouterArgs,
+    pub(super) router: RouterTarget,
 
     #[command(flatten)]
     pub(super) lookup: LookupArgs,
@@ -53,7 +53,7 @@ pub(super) struct GetArgs {
 
 /// A router that runs, instead of a table.
 #[derive(Debug, Args)]
-pub(super) struct RouterArgs {
+pub(super) struct RouterTarget {
     /// Query the router that runs, at its control socket, instead of reading a table [default: /run/fibula/router.sock]
     #[arg(
         long,
@@ -128,7 +128,7 @@ pub(super) struct ShowArgs {
     pub(super) all_peers: bool,
 
     #[command(flatten)]
-    pub(super) router: RouterArgs,
+    pub(super) router: RouterTarget,
 
     /// Only show the routes that are used of this feed
     #[arg(long, value_name = "NAME", requires = "router", help_heading = ROUTER)]

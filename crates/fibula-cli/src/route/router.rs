@@ -10,7 +10,7 @@ use fibula_router::api::{Change, FoundRoute, ListedRoute, Member, NextHop, Way};
 use fibula_router::control::client::{self, RoutesOf};
 use serde::Serialize;
 
-use super::args::{GetArgs, RouterArgs, ShowArgs};
+use super::args::{GetArgs, RouterTarget, ShowArgs};
 use super::query::{self, exit_code, nothing};
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::objects::csv_field;
 use crate::options::{Format, SourceArgs};
 
 /// Returns the socket of the router, and the VRF that is wanted.
-fn target<'a>(args: &'a RouterArgs, source: &'a SourceArgs) -> (&'a Path, &'a str) {
+fn target<'a>(args: &'a RouterTarget, source: &'a SourceArgs) -> (&'a Path, &'a str) {
     let socket = args.router.as_deref().unwrap_or(Path::new(fibula_router::config::SOCKET));
     (socket, source.feed.reading.vrf.as_deref().unwrap_or("default"))
 }
@@ -32,7 +32,8 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     }
     check_format(&args.router, args.lookup.output.format())?;
     let mut out = Answer::new(args.lookup.how.output.as_deref(), [])?;
-    let mut rows = Rows::new(&mut out, args.lookup.output.format(), "address,prefix,next_hop,interface")?;
+    let mut rows =
+        RouterRows::new(&mut out, args.lookup.output.format(), "address,prefix,next_hop,interface")?;
     let mut found = 0;
     for address in addresses {
         let not_an_address = |_| Failure::BadInput(format!("'{address}' is not an IP address"));
@@ -47,7 +48,7 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Changes are several to a route, for which a row of CSV has no place.
-fn check_format(args: &RouterArgs, format: Format) -> Result<(), Failure> {
+fn check_format(args: &RouterTarget, format: Format) -> Result<(), Failure> {
     if args.changes && format == Format::Csv {
         return Err(Failure::WrongUse("--changes: not with --format csv; use json".to_owned()));
     }
@@ -63,7 +64,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         None => vec![None],
     };
     let mut out = args.output.open([])?;
-    let mut rows = Rows::new(&mut out, args.output.format(), "prefix,next_hop,interface")?;
+    let mut rows = RouterRows::new(&mut out, args.output.format(), "prefix,next_hop,interface")?;
     for prefix in prefixes {
         let question = RoutesOf {
             vrf,
@@ -98,7 +99,7 @@ fn longest(socket: &Path, vrf: &str, prefix: &IpPrefix) -> Result<Option<String>
 }
 
 /// A route, or an address without one.
-struct Row<'r> {
+struct RouteRow<'r> {
     address: Option<&'r str>,
     prefix: Option<IpPrefix>,
     next_hop: Option<&'r NextHop>,
@@ -106,13 +107,13 @@ struct Row<'r> {
 }
 
 /// Rows of routes, as the router answers them.
-struct Rows<'o> {
+struct RouterRows<'o> {
     out: &'o mut dyn Write,
     format: Format,
     count: u64,
 }
 
-impl<'o> Rows<'o> {
+impl<'o> RouterRows<'o> {
     fn new(out: &'o mut dyn Write, format: Format, names: &str) -> io::Result<Self> {
         match format {
             Format::Csv => writeln!(out, "{names}")?,
@@ -134,20 +135,20 @@ impl<'o> Rows<'o> {
         let json = serde_json::to_string(&WithAddress { address, route })?;
         let changes = route.changes.as_deref().unwrap_or_default();
         let (prefix, next_hop) = (route.prefix, route.next_hop.as_ref());
-        self.add(&Row { address: Some(address), prefix, next_hop, changes }, &json)
+        self.add(&RouteRow { address: Some(address), prefix, next_hop, changes }, &json)
     }
 
     /// Writes a route of a listing. Its JSON is the router's line.
     fn add_listed(&mut self, route: &ListedRoute, line: &str) -> io::Result<()> {
         let changes = route.changes.as_deref().unwrap_or_default();
         let (prefix, next_hop) = (Some(route.prefix), route.next_hop.as_ref());
-        self.add(&Row { address: None, prefix, next_hop, changes }, line)
+        self.add(&RouteRow { address: None, prefix, next_hop, changes }, line)
     }
 
     /// Writes a row, or its JSON.
-    fn add(&mut self, row: &Row<'_>, json: &str) -> io::Result<()> {
+    fn add(&mut self, row: &RouteRow<'_>, json: &str) -> io::Result<()> {
         self.count += 1;
-        let Row { address, prefix, next_hop, changes } = *row;
+        let RouteRow { address, prefix, next_hop, changes } = *row;
         let prefix = prefix.map(|prefix| prefix.to_string());
         match self.format {
             Format::Text => {
@@ -242,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    fn listed(rows: &mut Rows<'_>, line: &str) {
+    fn listed(rows: &mut RouterRows<'_>, line: &str) {
         let route: ListedRoute = api::read(line).unwrap();
         rows.add_listed(&route, line).unwrap();
     }
@@ -251,7 +252,7 @@ mod tests {
         let mut out = Vec::new();
         let names =
             if address.is_some() { "address,prefix,next_hop,interface" } else { "prefix,next_hop,interface" };
-        let mut rows = Rows::new(&mut out, format, names).unwrap();
+        let mut rows = RouterRows::new(&mut out, format, names).unwrap();
         for next_hop in [
             r#"{"via":"10.0.0.1","interface":"left"}"#,
             r#"{"interface":"a,b"}"#,
@@ -297,7 +298,7 @@ mod tests {
     #[test]
     fn changes_follow_their_route() {
         let mut out = Vec::new();
-        let mut rows = Rows::new(&mut out, Format::Text, "").unwrap();
+        let mut rows = RouterRows::new(&mut out, Format::Text, "").unwrap();
         let line = concat!(
             r#"{"prefix":"10.1.0.0/16","next_hop":null,"changes":["#,
             r#"{"seconds_ago":1.5,"change":"removed","feed":"zebra","metric":20,"next_hop":{"via":"10.0.0.1","interface":"left"}},"#,
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn an_address_without_a_route_is_a_row_too() {
         let mut out = Vec::new();
-        let mut rows = Rows::new(&mut out, Format::Text, "").unwrap();
+        let mut rows = RouterRows::new(&mut out, Format::Text, "").unwrap();
         rows.add_found("192.0.2.1", &api::read(r#"{"prefix":null,"next_hop":null}"#).unwrap()).unwrap();
         assert_eq!(out, b"192.0.2.1 no route\n");
     }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::load;
 use crate::messages::Messages;
 use crate::options::Format;
-use crate::route_rows::{self, Rows};
+use crate::route_rows::{self, RouteRows};
 
 pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let prefixes = query::prefixes(args)?;
@@ -25,7 +25,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         out.finish()?;
         return Ok(exit_code(count));
     };
-    let mut rows = Rows::new(&mut out, format, &columns)?;
+    let mut rows = RouteRows::new(&mut out, format, &columns)?;
     let (mut v4, mut v6) = (Vec::new(), Vec::new());
     for prefix in prefixes {
         match prefix {

@@ -45,16 +45,16 @@ pub struct RouterArgs {
 pub(super) enum RouterCommand {
     Check(CheckArgs),
     /// Show the counters of each port
-    Stats(ShowArgs),
+    Stats(RouterShowArgs),
     /// Show why packets were dropped, and what to do about it
-    Drops(ShowArgs),
+    Drops(RouterShowArgs),
     /// Show the neighbours and their MAC addresses
-    Neigh(ShowArgs),
+    Neigh(RouterShowArgs),
     /// Show the feeds of routes: their state, rates and last error
-    Feeds(ShowArgs),
-    Verify(VerifyArgs),
+    Feeds(RouterShowArgs),
+    Verify(RouterVerifyArgs),
     /// Say what this machine lacks for a router, and what to do about it
-    Doctor(DoctorArgs),
+    Doctor(RouterDoctorArgs),
     Demo(DemoArgs),
 }
 
@@ -68,7 +68,7 @@ pub(super) struct CheckArgs {
 
 /// Options of the commands that talk to a router.
 #[derive(Debug, Args)]
-pub(super) struct ShowArgs {
+pub(super) struct RouterShowArgs {
     /// The control socket of the router
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     pub(super) socket: PathBuf,
@@ -93,7 +93,7 @@ Exit codes:
   1  something differs, or could not be compared
   2  wrong use
   3  no router answers")]
-pub(super) struct VerifyArgs {
+pub(super) struct RouterVerifyArgs {
     /// The control socket of the router
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     pub(super) socket: PathBuf,
@@ -109,7 +109,7 @@ pub(super) struct VerifyArgs {
 
 /// Options of the doctor.
 #[derive(Debug, Args)]
-pub(super) struct DoctorArgs {
+pub(super) struct RouterDoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fibula_router::control::client;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
-use super::args::ShowArgs;
+use super::args::RouterShowArgs;
 use super::show;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -181,7 +181,7 @@ pub(super) fn run(messages: Messages) -> Result<ExitCode, Failure> {
         good &= network.ping(address)?;
     }
     std::io::stdout().flush()?;
-    show::run(&ShowArgs { socket, json: false, watch: false }, show::What::Stats)?;
+    show::run(&RouterShowArgs { socket, json: false, watch: false }, show::What::Stats)?;
     drop(network);
     if good {
         return Ok(ExitCode::SUCCESS);

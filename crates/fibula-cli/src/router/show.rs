@@ -9,7 +9,7 @@ use fibula_router::control::client::{self, Answered};
 use fibula_router::count::Totals;
 use fibula_router::drops::DropReason;
 
-use super::args::ShowArgs;
+use super::args::RouterShowArgs;
 use super::feeds;
 use crate::failure::Failure;
 use crate::text::thousands;
@@ -23,7 +23,7 @@ pub(super) enum What {
     Feeds,
 }
 
-pub(super) fn run(args: &ShowArgs, what: What) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &RouterShowArgs, what: What) -> Result<ExitCode, Failure> {
     loop {
         let shown = match what {
             What::Stats => show(args, client::stats(&args.socket)?, stats),
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ShowArgs, what: What) -> Result<ExitCode, Failure> {
 
 /// Shows an answer: its line of JSON as the router sent it, or by `print`.
 fn show<A>(
-    args: &ShowArgs,
+    args: &RouterShowArgs,
     Answered { answer, line }: Answered<A>,
     print: impl FnOnce(&mut StdoutLock<'static>, &A) -> io::Result<()>,
 ) -> io::Result<()> {

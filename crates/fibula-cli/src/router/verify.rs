@@ -7,12 +7,12 @@ use std::time::Duration;
 use fibula_router::api::{Comparison, Difference, MetricRoute, NextHop};
 use fibula_router::control::client;
 
-use super::args::VerifyArgs;
+use super::args::RouterVerifyArgs;
 use crate::failure::{Failure, code};
 use crate::route::next_hop_text;
 use crate::text::thousands;
 
-pub(super) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &RouterVerifyArgs) -> Result<ExitCode, Failure> {
     loop {
         let answered = client::verify(&args.socket)?;
         let mut out = io::stdout().lock();

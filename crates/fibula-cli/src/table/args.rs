@@ -118,7 +118,7 @@ pub(crate) struct ConvertArgs {
         value_name = "FORMAT",
         required_unless_present = "json"
     )]
-    to: Option<Form>,
+    to: Option<OutputForm>,
 
     /// Short for --to json
     #[arg(short = 'j', long, conflicts_with = "to")]
@@ -140,7 +140,7 @@ pub(crate) struct ConvertArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum OutputForm {
     Text,
     Csv,
     Json,
@@ -151,9 +151,9 @@ pub(crate) enum Form {
 }
 
 impl ConvertArgs {
-    pub(super) fn to(&self) -> Form {
+    pub(super) fn to(&self) -> OutputForm {
         // One of the two options is there.
-        self.to.unwrap_or(Form::Json)
+        self.to.unwrap_or(OutputForm::Json)
     }
 }
 

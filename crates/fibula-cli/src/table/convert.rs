@@ -4,7 +4,7 @@ use std::io::Write;
 
 use fibula_feed::{LoadOptions, LoadedRoutes, Selection};
 
-use super::args::{ConvertArgs, Form};
+use super::args::{ConvertArgs, OutputForm};
 use super::intervals;
 use crate::failure::Failure;
 use crate::load::{Columns, load_columns, load_feeds, tell};
@@ -15,7 +15,7 @@ use crate::route_rows;
 
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let messages = Messages::new(args.quiet.quiet);
-    if args.to() == Form::Bgpdump {
+    if args.to() == OutputForm::Bgpdump {
         return bgpdump(args, messages);
     }
     if args.all_peers {
@@ -25,14 +25,16 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         ));
     }
     #[cfg(not(feature = "parquet"))]
-    if args.to() == Form::IntervalsParquet {
+    if args.to() == OutputForm::IntervalsParquet {
         return Err(Failure::no_parquet());
     }
     let files = &args.files.paths()?;
     let output = Output::new(args.output.as_deref(), files)?;
     let (table, columns) = match args.to() {
         // Columns after the next hop; elsewhere the value takes its place.
-        Form::Csv | Form::Json | Form::JsonLine => load_columns(files, &args.feed, false, messages)?,
+        OutputForm::Csv | OutputForm::Json | OutputForm::JsonLine => {
+            load_columns(files, &args.feed, false, messages)?
+        }
         _ => {
             let table = load_feeds(files, &args.feed, messages)?;
             (table, Columns { values: Vec::new(), implied: false, in_place: false })
@@ -42,20 +44,20 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
 }
 
 fn write(
-    form: Form,
+    form: OutputForm,
     table: &LoadedRoutes,
     columns: &Columns,
     mut out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let mut rows = |format| route_rows::write_all(table, &mut out, format, columns).map(|_| ());
     match form {
-        Form::Text => rows(Format::Text)?,
-        Form::Csv => rows(Format::Csv)?,
-        Form::Json => rows(Format::Json)?,
-        Form::JsonLine => rows(Format::JsonLine)?,
-        Form::Intervals => intervals::write_csv(table, &mut out)?,
-        Form::IntervalsParquet => parquet(table, out)?,
-        Form::Bgpdump => unreachable!("it is written without a table"),
+        OutputForm::Text => rows(Format::Text)?,
+        OutputForm::Csv => rows(Format::Csv)?,
+        OutputForm::Json => rows(Format::Json)?,
+        OutputForm::JsonLine => rows(Format::JsonLine)?,
+        OutputForm::Intervals => intervals::write_csv(table, &mut out)?,
+        OutputForm::IntervalsParquet => parquet(table, out)?,
+        OutputForm::Bgpdump => unreachable!("it is written without a table"),
     }
     Ok(())
 }

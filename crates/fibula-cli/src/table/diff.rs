@@ -19,7 +19,7 @@ use crate::text::thousands;
 
 /// How two tables differ.
 #[derive(Default)]
-struct Tally {
+struct DiffCounts {
     added: u64,
     removed: u64,
     changed: u64,
@@ -30,11 +30,12 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     let mut out = args.output.open([&args.before, &args.after])?;
     let before = load_feeds(std::slice::from_ref(&args.before), &args.feed, messages)?;
     let after = load_feeds(std::slice::from_ref(&args.after), &args.feed, messages)?;
-    let mut writer = Writer { out: &mut out, format: args.output.format(), tally: Tally::default(), rows: 0 };
+    let mut writer =
+        Writer { out: &mut out, format: args.output.format(), tally: DiffCounts::default(), rows: 0 };
     writer.start()?;
     writer.family(&before.ribs.v4, &after.ribs.v4, &before, &after)?;
     writer.family(&before.ribs.v6, &after.ribs.v6, &before, &after)?;
-    let Tally { added, removed, changed } = writer.end()?;
+    let DiffCounts { added, removed, changed } = writer.end()?;
     out.finish()?;
     let [a, r, c] = [added, removed, changed].map(thousands);
     messages.note(format_args!("{a} added, {r} removed, {c} changed"));
@@ -44,7 +45,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
 struct Writer<'a> {
     out: &'a mut dyn Write,
     format: Format,
-    tally: Tally,
+    tally: DiffCounts,
     rows: u64,
 }
 
@@ -114,7 +115,7 @@ impl Writer<'_> {
         }
     }
 
-    fn end(self) -> io::Result<Tally> {
+    fn end(self) -> io::Result<DiffCounts> {
         if self.format == Format::Json {
             self.out.write_all(if self.rows > 0 { b"\n]\n" } else { b"]\n" })?;
         }

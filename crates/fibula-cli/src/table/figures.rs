@@ -13,7 +13,7 @@ use crate::text::{bytes, plural, thousands};
 const TOP: usize = 8;
 
 /// The figures of a family.
-pub(super) struct Figures {
+pub(super) struct FamilyFigures {
     pub(super) family: Family,
     pub(super) shape: Shape,
     pub(super) memory_bytes: usize,
@@ -22,7 +22,7 @@ pub(super) struct Figures {
 }
 
 /// Returns the figures of the routes of a family.
-pub(super) fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
+pub(super) fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> FamilyFigures {
     let mut counts: HashMap<NextHop, usize> = HashMap::new();
     for route in rib {
         *counts.entry(route.next_hop).or_default() += 1;
@@ -30,7 +30,7 @@ pub(super) fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
     let mut top: Vec<(NextHop, usize)> = counts.into_iter().collect();
     top.sort_unstable_by_key(|&(next_hop, count)| (std::cmp::Reverse(count), next_hop));
     let name = |next_hop| next_hops.label(next_hop).map(ToString::to_string).unwrap_or_default();
-    Figures {
+    FamilyFigures {
         family: K::FAMILY,
         shape: shape(rib, &[]),
         memory_bytes: rib.memory().held_bytes(),
@@ -39,8 +39,8 @@ pub(super) fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
 }
 
 /// Returns the figures of a family that are one number each.
-pub(super) fn facts(figures: &Figures) -> [(&'static str, String); 7] {
-    let Figures { shape, memory_bytes, .. } = figures;
+pub(super) fn facts(figures: &FamilyFigures) -> [(&'static str, String); 7] {
+    let FamilyFigures { shape, memory_bytes, .. } = figures;
     let nested: usize = shape.depths.iter().skip(1).sum();
     let announced = 100.0 * shape.announced;
     [

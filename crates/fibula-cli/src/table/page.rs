@@ -2,14 +2,14 @@
 
 use fibula_workload::page::{Bar, Page, bars};
 
-use super::figures::{Figures, facts, percent};
+use super::figures::{FamilyFigures, facts, percent};
 use crate::text::{plural, thousands};
 
 /// Returns the page of a table.
-pub(super) fn page(name: &str, families: &[Figures], what: &str, remarks: &[String]) -> String {
+pub(super) fn page(name: &str, families: &[FamilyFigures], what: &str, remarks: &[String]) -> String {
     let mut page = Page::new(&format!("Table {name}"));
     page.section("Summary");
-    let routes = |figures: &Figures| {
+    let routes = |figures: &FamilyFigures| {
         let (routes, hops) = (figures.shape.routes, figures.shape.popularity.len());
         format!(
             "{}: {} {}, {} {}.",
@@ -31,7 +31,7 @@ pub(super) fn page(name: &str, families: &[Figures], what: &str, remarks: &[Stri
     page.finish()
 }
 
-fn family(page: &mut Page, figures: &Figures, what: &str) {
+fn family(page: &mut Page, figures: &FamilyFigures, what: &str) {
     let shape = &figures.shape;
     page.section(&figures.family.to_string());
     let rows = facts(figures).into_iter().map(|(name, value)| vec![name.to_owned(), value]);

@@ -8,7 +8,7 @@ use fibula_feed::{LoadedRoutes, Report};
 use serde_json::{Value, json};
 
 use super::args::StatsArgs;
-use super::figures::{Figures, facts, figures, percent};
+use super::figures::{FamilyFigures, facts, figures, percent};
 use super::page;
 use crate::failure::{Failure, code};
 use crate::load::load_feeds;
@@ -29,7 +29,8 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     let mut out = args.output.open(&files)?;
     let table = load_feeds(&files, &args.feed, Messages::new(args.quiet.quiet))?;
     let families = [figures(&table.ribs.v4, &table.next_hops), figures(&table.ribs.v6, &table.next_hops)];
-    let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
+    let families: Vec<FamilyFigures> =
+        families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
     // What the routes lead to.
     let what = match &args.feed.value[..] {
         [] => "Next hops".to_owned(),
@@ -110,7 +111,7 @@ fn skipped(report: &Report) -> Vec<Value> {
     report.skipped.iter().map(kind).collect()
 }
 
-fn lengths(figures: &Figures) -> impl Iterator<Item = Object> {
+fn lengths(figures: &FamilyFigures) -> impl Iterator<Item = Object> {
     let family = figures.family.name();
     let lines = figures.shape.lengths.iter().enumerate().filter(|(_, line)| line.0 > 0);
     lines.map(move |(length, &(routes, nested))| {
@@ -119,8 +120,8 @@ fn lengths(figures: &Figures) -> impl Iterator<Item = Object> {
     })
 }
 
-fn objects(families: &[Figures]) -> Vec<Value> {
-    let object = |figures: &Figures| {
+fn objects(families: &[FamilyFigures]) -> Vec<Value> {
+    let object = |figures: &FamilyFigures| {
         let shape = &figures.shape;
         let lengths = lengths(figures).map(|mut line| {
             line.shift_remove("family");
@@ -144,8 +145,8 @@ fn objects(families: &[Figures]) -> Vec<Value> {
     families.iter().map(object).collect()
 }
 
-fn write_text(out: &mut dyn Write, figures: &Figures, what: &str) -> io::Result<()> {
-    let Figures { family, shape, top, .. } = figures;
+fn write_text(out: &mut dyn Write, figures: &FamilyFigures, what: &str) -> io::Result<()> {
+    let FamilyFigures { family, shape, top, .. } = figures;
     let (bold, dim) = (bold(), dim());
     writeln!(out, "{bold}{family}{bold:#}")?;
     let mut grid = Grid::bare();

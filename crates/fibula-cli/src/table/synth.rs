@@ -9,7 +9,7 @@ use super::args::SynthArgs;
 use crate::failure::Failure;
 use crate::load::Columns;
 use crate::output::Output;
-use crate::route_rows::Rows;
+use crate::route_rows::RouteRows;
 
 pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     let mut presets = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     let output = Output::new(args.output.as_deref(), [])?;
     output.write(|mut out| {
         let columns = Columns { values: Vec::new(), implied: false, in_place: false };
-        let mut rows = Rows::new(&mut out, args.form.format(), &columns)?;
+        let mut rows = RouteRows::new(&mut out, args.form.format(), &columns)?;
         for preset in &presets {
             match preset.family {
                 Family::Ipv6 => write::<u128>(args, preset, &mut rows)?,
@@ -36,7 +36,7 @@ pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     })
 }
 
-fn write<K: Key>(args: &SynthArgs, preset: &Preset, rows: &mut Rows<'_>) -> Result<(), Failure> {
+fn write<K: Key>(args: &SynthArgs, preset: &Preset, rows: &mut RouteRows<'_>) -> Result<(), Failure> {
     let spec = preset.spec();
     let spec = TableSpec {
         routes: args.routes.unwrap_or(spec.routes),

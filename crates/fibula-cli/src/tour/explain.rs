@@ -12,7 +12,7 @@ use super::table::Toured;
 const CANDIDATES: usize = 1_000;
 
 /// An address, and all routes that contain it.
-pub(super) struct Answer {
+pub(super) struct ExplainedAddress {
     pub(super) family: &'static str,
     pub(super) address: String,
     /// The longest prefix first: it is the answer.
@@ -27,7 +27,7 @@ pub(super) struct Match {
 }
 
 /// Explains the address whose routes have the most next hops of some that the table has a route for; `None` if it has no routes.
-pub(super) fn answer<K: Key>(table: &Toured<K>) -> Option<Answer> {
+pub(super) fn answer<K: Key>(table: &Toured<K>) -> Option<ExplainedAddress> {
     let pattern = traffic::find::<K>("match")?;
     let keys = (pattern.generate)(&table.rib, CANDIDATES, 7).ok()?;
     let key = keys.into_iter().max_by_key(|&key| interest(&table.rib, key))?;
@@ -39,7 +39,7 @@ pub(super) fn answer<K: Key>(table: &Toured<K>) -> Option<Answer> {
         })
         .collect();
     matches.reverse();
-    Some(Answer { family: K::FAMILY.name(), address: key.address().to_string(), matches })
+    Some(ExplainedAddress { family: K::FAMILY.name(), address: key.address().to_string(), matches })
 }
 
 /// Routes that contain the address, shortest first.

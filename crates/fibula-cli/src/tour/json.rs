@@ -6,8 +6,8 @@ use std::path::Path;
 use fibula::net::Key;
 use serde_json::{Value, json};
 
-use super::explain::{Answer, Match};
-use super::measure::{Row, wrong};
+use super::explain::{ExplainedAddress, Match};
+use super::measure::{EngineRow, wrong};
 use super::report::{build_time_ms, bytes_per_prefix};
 use super::table::Toured;
 use crate::machine::OPTIMISED;
@@ -32,7 +32,7 @@ pub(super) const COLUMNS: &[&str] = &[
 ];
 
 /// Returns the result of an engine; fields are null if it could not be built.
-pub(super) fn record(row: &Row) -> Object {
+pub(super) fn record(row: &EngineRow) -> Object {
     let figures = row.figures.as_ref().ok();
     let value = json!({
         "engine": row.engine,
@@ -60,8 +60,8 @@ pub(super) fn write(
     out: &mut dyn Write,
     file: Option<&Path>,
     (v4, v6): (&Toured<u32>, &Toured<u128>),
-    answers: &[Answer],
-    rows: &[Row],
+    answers: &[ExplainedAddress],
+    rows: &[EngineRow],
 ) -> io::Result<()> {
     let value = json!({
         "optimised": OPTIMISED,
@@ -75,7 +75,7 @@ pub(super) fn write(
     writeln!(out)
 }
 
-fn lookup(answer: &Answer) -> Value {
+fn lookup(answer: &ExplainedAddress) -> Value {
     let route = |one: &Match| json!({ "prefix": one.prefix, "next_hop": one.value });
     let (best, others) = match answer.matches.split_first() {
         Some((best, others)) => (Some(best), others),

@@ -38,7 +38,7 @@ const TURN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(25)
 
 /// The role of an engine in the tour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EngineRole {
     /// What `auto` chooses for the table.
     Chosen,
     /// What one would write first.
@@ -47,7 +47,7 @@ pub(super) enum Kind {
     Compared,
 }
 
-impl Kind {
+impl EngineRole {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Chosen => "chosen",
@@ -58,18 +58,18 @@ impl Kind {
 }
 
 /// The result of one engine.
-pub(super) struct Row {
+pub(super) struct EngineRow {
     pub(super) engine: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: EngineRole,
     pub(super) family: Family,
     /// Number of routes it was built from.
     pub(super) routes: usize,
     /// Its figures, or why it could not be built.
-    pub(super) figures: Result<Figures, BuildError>,
+    pub(super) figures: Result<EngineFigures, BuildError>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Figures {
+pub(super) struct EngineFigures {
     pub(super) lookup_bytes: usize,
     pub(super) build_time_ns: u64,
     pub(super) rates: Rates,
@@ -88,7 +88,7 @@ pub(super) struct Rates {
 }
 
 /// Answers that differ from the table's.
-pub(super) fn wrong(rows: &[Row]) -> usize {
+pub(super) fn wrong(rows: &[EngineRow]) -> usize {
     rows.iter().filter_map(|row| row.figures.as_ref().ok()).map(|figures| figures.wrong).sum()
 }
 
@@ -96,7 +96,7 @@ pub(super) fn wrong(rows: &[Row]) -> usize {
 pub(super) fn contestants<K: Key>(
     rib: &Rib<K>,
     engines: Engines,
-) -> Result<Vec<(Kind, Contestant<K>)>, Failure> {
+) -> Result<Vec<(EngineRole, Contestant<K>)>, Failure> {
     let failed = |error: &dyn std::error::Error| Failure::BadInput(format!("{}: {error}", K::FAMILY));
     if rib.is_empty() {
         return Ok(Vec::new());
@@ -115,11 +115,11 @@ pub(super) fn contestants<K: Key>(
         _ => !own.contains(engine),
     });
     let mut all = vec![
-        (Kind::Chosen, Contestant::Engine(chosen)),
-        (Kind::Plain, Contestant::Engine(trie)),
-        (Kind::Plain, Contestant::HashByLength),
+        (EngineRole::Chosen, Contestant::Engine(chosen)),
+        (EngineRole::Plain, Contestant::Engine(trie)),
+        (EngineRole::Plain, Contestant::HashByLength),
     ];
-    all.extend(compared.map(|engine| (Kind::Compared, Contestant::Engine(engine))));
+    all.extend(compared.map(|engine| (EngineRole::Compared, Contestant::Engine(engine))));
     Ok(all)
 }
 
@@ -193,11 +193,11 @@ impl<K: Key> Built<K> {
 
 /// Builds these engines of the family, checks and measures them in turns within the budget, a step of the bar each.
 pub(super) fn measure<K: Key>(
-    contestants: &[(Kind, Contestant<K>)],
+    contestants: &[(EngineRole, Contestant<K>)],
     rib: &Rib<K>,
     budget: Duration,
     bar: &ProgressBar,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<EngineRow>, Failure> {
     if contestants.is_empty() {
         return Ok(Vec::new());
     }
@@ -218,7 +218,7 @@ pub(super) fn measure<K: Key>(
     let rows =
         contestants.iter().zip(&built).zip(wrong).filter_map(|(((kind, contestant), built), wrong)| {
             let figures = match built {
-                Ok((fib, build_time_ns)) => Ok(Figures {
+                Ok((fib, build_time_ns)) => Ok(EngineFigures {
                     lookup_bytes: fib.lookup_bytes(),
                     build_time_ns: *build_time_ns,
                     rates: rates.next()?,
@@ -227,7 +227,7 @@ pub(super) fn measure<K: Key>(
                 }),
                 Err(error) => Err(error.clone()),
             };
-            Some(Row {
+            Some(EngineRow {
                 engine: contestant.name(),
                 kind: *kind,
                 family: K::FAMILY,

@@ -6,8 +6,8 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use fibula::net::{Family, Key};
 
-use super::explain::Answer;
-use super::measure::{BATCH, Figures, Kind, Row};
+use super::explain::ExplainedAddress;
+use super::measure::{BATCH, EngineFigures, EngineRole, EngineRow};
 use super::table::Toured;
 use crate::machine::OPTIMISED;
 use crate::text::{Grid, bold, bytes, dim, plural, thousands};
@@ -49,7 +49,7 @@ fn table_row<K: Key>(grid: &mut Grid, table: &Toured<K>) {
 }
 
 /// Explains the answers: the route that wins, and those that lose.
-pub(super) fn answers(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
+pub(super) fn answers(out: &mut dyn Write, answers: &[ExplainedAddress]) -> io::Result<()> {
     heading(out, "Looking up")?;
     writeln!(
         out,
@@ -57,7 +57,7 @@ pub(super) fn answers(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()>
          the address."
     )?;
     let (bold, dim) = (bold(), dim());
-    for Answer { address, matches, .. } in answers {
+    for ExplainedAddress { address, matches, .. } in answers {
         let count = matches.len() as u64;
         writeln!(out, "\n{address} is in {count} {}:\n", plural(count, "prefix", "prefixes"))?;
         let prefix = matches.iter().map(|one| one.prefix.len()).max().unwrap_or(0);
@@ -83,9 +83,9 @@ pub(super) fn announce_measuring(out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-pub(super) fn rates(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+pub(super) fn rates(out: &mut dyn Write, rows: &[EngineRow]) -> io::Result<()> {
     for family in [Family::Ipv4, Family::Ipv6] {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.family == family).collect();
+        let rows: Vec<&EngineRow> = rows.iter().filter(|row| row.family == family).collect();
         if rows.is_empty() {
             continue;
         }
@@ -93,7 +93,7 @@ pub(super) fn rates(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let mut grid = Grid::new(&[&heading, "M/s", "half of the rounds", "bytes/prefix", "build (ms)"])
             .right(&[1, 2, 3, 4]);
         for row in &rows {
-            let name = format!("{}{}", row.engine, if row.kind == Kind::Chosen { "*" } else { "" });
+            let name = format!("{}{}", row.engine, if row.kind == EngineRole::Chosen { "*" } else { "" });
             let [rate, spread, bytes, build] = row
                 .figures
                 .as_ref()
@@ -117,7 +117,7 @@ pub(super) fn rates(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     )
 }
 
-fn cells(row: &Row, figures: &Figures) -> [String; 4] {
+fn cells(row: &EngineRow, figures: &EngineFigures) -> [String; 4] {
     let rates = &figures.rates;
     [
         format!("{:.1}", rates.median),
@@ -127,15 +127,15 @@ fn cells(row: &Row, figures: &Figures) -> [String; 4] {
     ]
 }
 
-pub(super) fn bytes_per_prefix(row: &Row, figures: &Figures) -> f64 {
+pub(super) fn bytes_per_prefix(row: &EngineRow, figures: &EngineFigures) -> f64 {
     figures.lookup_bytes as f64 / row.routes as f64
 }
 
-pub(super) fn build_time_ms(figures: &Figures) -> f64 {
+pub(super) fn build_time_ms(figures: &EngineFigures) -> f64 {
     figures.build_time_ns as f64 / 1e6
 }
 
-pub(super) fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+pub(super) fn verdict(out: &mut dyn Write, rows: &[EngineRow]) -> io::Result<()> {
     let figures = || rows.iter().filter_map(|row| row.figures.as_ref().ok());
     let checked: usize = figures().map(|figures| figures.checked).sum();
     let wrong: usize = figures().map(|figures| figures.wrong).sum();
@@ -146,7 +146,7 @@ pub(super) fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let bad = AnsiColor::Red.on_default().bold();
         writeln!(out, "{bad}{} of {} answers were wrong:{bad:#}", thousands(wrong), thousands(checked))?;
         for row in rows {
-            if let Ok(Figures { wrong: wrong @ 1.., .. }) = row.figures {
+            if let Ok(EngineFigures { wrong: wrong @ 1.., .. }) = row.figures {
                 writeln!(out, "  {} {}: {}", row.family, row.engine, thousands(wrong))?;
             }
         }
@@ -163,7 +163,7 @@ pub(super) fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
 }
 
 /// Names the fastest engine of a family, or says that the spreads of the first ones overlap.
-fn fastest(rows: &[Row], family: Family) -> Option<String> {
+fn fastest(rows: &[EngineRow], family: Family) -> Option<String> {
     let rows = rows.iter().filter(|row| row.family == family);
     let mut ranked: Vec<_> =
         rows.filter_map(|row| Some((row.engine, row.figures.as_ref().ok()?.rates))).collect();
@@ -184,7 +184,7 @@ pub(super) fn go_on(
     out: &mut dyn Write,
     program: &str,
     file: Option<&Path>,
-    answers: &[Answer],
+    answers: &[ExplainedAddress],
 ) -> io::Result<()> {
     heading(out, "Next")?;
     let code = AnsiColor::Cyan.on_default();
@@ -217,10 +217,10 @@ mod tests {
     use super::super::measure::Rates;
     use super::*;
 
-    fn row(engine: &'static str, [low, median, high]: [f64; 3]) -> Row {
+    fn row(engine: &'static str, [low, median, high]: [f64; 3]) -> EngineRow {
         let rates = Rates { median, low, high, rounds: 7 };
-        let figures = Figures { lookup_bytes: 1, build_time_ns: 1, rates, checked: 1, wrong: 0 };
-        Row { engine, kind: Kind::Plain, family: Family::Ipv4, routes: 1, figures: Ok(figures) }
+        let figures = EngineFigures { lookup_bytes: 1, build_time_ns: 1, rates, checked: 1, wrong: 0 };
+        EngineRow { engine, kind: EngineRole::Plain, family: Family::Ipv4, routes: 1, figures: Ok(figures) }
     }
 
     #[test]

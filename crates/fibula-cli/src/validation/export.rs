@@ -50,7 +50,7 @@ pub(crate) fn read(path: &Path, strict: bool, messages: Messages) -> Result<Expo
         Box::new(Decompressor::new(file).map_err(|error| failed(&error))?)
     };
     let mut input = BufReader::with_capacity(64 << 10, input);
-    let mut taken = Taken { name: &name, payloads: Vec::new(), first_bad: Vec::new(), bad: 0 };
+    let mut taken = ParsedEntries { name: &name, payloads: Vec::new(), first_bad: Vec::new(), bad: 0 };
     let head = input.fill_buf().map_err(|error| failed(&error))?;
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     match head.trim_ascii_start().first() {
@@ -62,14 +62,14 @@ pub(crate) fn read(path: &Path, strict: bool, messages: Messages) -> Result<Expo
 }
 
 /// The entries that were read so far.
-struct Taken<'n> {
+struct ParsedEntries<'n> {
     name: &'n str,
     payloads: Vec<Payload>,
     first_bad: Vec<String>,
     bad: u64,
 }
 
-impl Taken<'_> {
+impl ParsedEntries<'_> {
     fn add(&mut self, place: fmt::Arguments<'_>, payload: Result<Payload, String>) {
         match payload {
             Ok(payload) => self.payloads.push(payload),
@@ -144,7 +144,7 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|field| field.trim().trim_matches('"'))
 }
 
-fn csv(mut input: impl BufRead, taken: &mut Taken<'_>) -> Result<(), Failure> {
+fn csv(mut input: impl BufRead, taken: &mut ParsedEntries<'_>) -> Result<(), Failure> {
     let name = taken.name;
     let mut header = None;
     let (mut line, mut number) = (Vec::new(), 0_u64);
@@ -203,7 +203,7 @@ enum Asn {
     Text(String),
 }
 
-fn json(input: impl Read, taken: &mut Taken<'_>) -> Result<(), Failure> {
+fn json(input: impl Read, taken: &mut ParsedEntries<'_>) -> Result<(), Failure> {
     let name = taken.name;
     let mut reader = serde_json::Deserializer::from_reader(input);
     let read = File(taken).deserialize(&mut reader).and_then(|()| reader.end());
@@ -211,7 +211,7 @@ fn json(input: impl Read, taken: &mut Taken<'_>) -> Result<(), Failure> {
 }
 
 /// The object of a file: one of its fields has the entries.
-struct File<'t, 'n>(&'t mut Taken<'n>);
+struct File<'t, 'n>(&'t mut ParsedEntries<'n>);
 
 impl<'de> DeserializeSeed<'de> for File<'_, '_> {
     type Value = ();
@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for File<'_, '_> {
 }
 
 /// The entries, one at a time.
-struct Entries<'t, 'n>(&'t mut Taken<'n>);
+struct Entries<'t, 'n>(&'t mut ParsedEntries<'n>);
 
 impl<'de> DeserializeSeed<'de> for Entries<'_, '_> {
     type Value = ();
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        let mut taken = Taken { name: "x", payloads: Vec::new(), first_bad: Vec::new(), bad: 0 };
+        let mut taken = ParsedEntries { name: "x", payloads: Vec::new(), first_bad: Vec::new(), bad: 0 };
         let read = if text.starts_with('{') {
             json(text.as_bytes(), &mut taken)
         } else {

@@ -17,13 +17,13 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
-use super::super::answers::{Finders, Keys, Kind, V4Mapped};
+use super::super::answers::{AddressKind, Finders, Keys, V4Mapped};
 use super::super::digits::put_prefix;
 use super::super::finder::NO_PREFIX;
-use super::super::pipeline::Tally;
+use super::super::pipeline::LineCounts;
 use super::super::rows::Labels;
 use super::guard::cannot_read;
-use super::plan::{Answer, Part, Plan, Shape};
+use super::plan::{AddressEncoding, AnswerColumn, AnswerPart, ParquetPlan};
 use crate::failure::Failure;
 use crate::load::Columns;
 use crate::messages::Messages;
@@ -37,7 +37,7 @@ const DICTIONARY_BYTES: usize = 16 << 20;
 /// The answer's columns of a row group, encoded, and its counts.
 pub(super) struct Group {
     pub(super) columns: Vec<(Bytes, ColumnCloseResult)>,
-    pub(super) tally: Tally,
+    pub(super) tally: LineCounts,
 }
 
 /// The texts of next hops 1, 2 and so on: a column of next hops, and one for each value.
@@ -73,7 +73,7 @@ pub(super) struct Answerer<'a, 't> {
     path: PathBuf,
     reader: SerializedFileReader<File>,
     finders: &'a Finders<'t>,
-    plan: &'a Plan,
+    plan: &'a ParquetPlan,
     texts: &'a Texts,
     mapped: V4Mapped,
     messages: Messages,
@@ -82,7 +82,7 @@ pub(super) struct Answerer<'a, 't> {
 
 /// What was found for an address.
 #[derive(Clone, Copy)]
-pub(in super::super) enum Found {
+pub(in super::super) enum AddressMatch {
     V4(u32, Match),
     V6(u128, Match),
     Nothing,
@@ -92,7 +92,7 @@ impl<'a, 't> Answerer<'a, 't> {
     pub(super) fn open(
         path: &Path,
         finders: &'a Finders<'t>,
-        plan: &'a Plan,
+        plan: &'a ParquetPlan,
         texts: &'a Texts,
         (mapped, messages): (V4Mapped, Messages),
     ) -> Result<Self, Failure> {
@@ -122,16 +122,16 @@ impl<'a, 't> Answerer<'a, 't> {
         let mut inputs = Vec::new();
         for address in &self.plan.addresses {
             let reader = rows.get_column_reader(address.leaf).map_err(unreadable)?;
-            inputs.push(Input::new(reader, address.shape, address.defined, self.mapped));
+            inputs.push(AddressColumn::new(reader, address.shape, address.defined, self.mapped));
         }
         let answers = &self.plan.answers;
         let mut sinks: Vec<_> = answers.iter().map(|_| TrackedWrite::new(Vec::new())).collect();
-        let writer = |(answer, sink): (&Answer, _)| {
+        let writer = |(answer, sink): (&AnswerColumn, _)| {
             let pages = Box::new(SerializedPageWriter::new(sink));
             get_column_writer(Arc::clone(&answer.column), Arc::clone(&self.properties), pages)
         };
         let mut writers: Vec<ColumnWriter<'_>> = answers.iter().zip(&mut sinks).map(writer).collect();
-        let mut tally = Tally::default();
+        let mut tally = LineCounts::default();
         while left > 0 {
             let batch = left.min(BATCH);
             let (mut found, mut bad) = (Vec::new(), vec![false; batch]);
@@ -142,7 +142,7 @@ impl<'a, 't> Answerer<'a, 't> {
             for (answer, writer) in answers.iter().zip(&mut writers) {
                 put(answer.part, &found[answer.address], self.texts, writer)?;
             }
-            let any = |row: &usize| found.iter().any(|found| !matches!(found[*row], Found::Nothing));
+            let any = |row: &usize| found.iter().any(|found| !matches!(found[*row], AddressMatch::Nothing));
             tally.matched += (0..batch).filter(any).count();
             tally.lines += batch;
             left -= batch;
@@ -156,22 +156,22 @@ impl<'a, 't> Answerer<'a, 't> {
 }
 
 /// A column with addresses, and a batch of it.
-pub(super) struct Input {
+pub(super) struct AddressColumn {
     reader: ColumnReader,
-    shape: Shape,
+    shape: AddressEncoding,
     /// The level of a value that is not null.
     defined: i16,
-    kinds: Vec<Kind>,
+    kinds: Vec<AddressKind>,
     keys: Keys,
 }
 
-impl Input {
-    pub(super) fn new(reader: ColumnReader, shape: Shape, defined: i16, mapped: V4Mapped) -> Self {
+impl AddressColumn {
+    pub(super) fn new(reader: ColumnReader, shape: AddressEncoding, defined: i16, mapped: V4Mapped) -> Self {
         Self { reader, shape, defined, kinds: Vec::new(), keys: Keys::new(mapped) }
     }
 
     /// Reads the next addresses, one for each of `counted`, which says which of the rows count as bad already.
-    pub(super) fn read(&mut self, counted: &mut [bool], tally: &mut Tally) -> Result<(), ParquetError> {
+    pub(super) fn read(&mut self, counted: &mut [bool], tally: &mut LineCounts) -> Result<(), ParquetError> {
         let count = counted.len();
         self.kinds.clear();
         self.keys.clear();
@@ -181,7 +181,7 @@ impl Input {
             if counted.get_mut(row - 1).is_some_and(|counted| !std::mem::replace(counted, true)) {
                 tally.bad(tally.lines + row, || format!(" has no IP address in its column ({why})"));
             }
-            Kind::Bad
+            AddressKind::Bad
         };
         let mut push = |bytes: Option<Value<'_>>| {
             let row = kinds.len() + 1;
@@ -189,7 +189,7 @@ impl Input {
                 None => bad(row, "null"),
                 Some(Value::Number(key)) => {
                     keys.v4.push(key);
-                    Kind::V4
+                    AddressKind::V4
                 }
                 Some(Value::Bytes(bytes)) => {
                     // Text first, where the column does not say what it has.
@@ -197,12 +197,12 @@ impl Input {
                     let (four, sixteen) = (bytes.try_into(), bytes.try_into());
                     match (text, four, sixteen) {
                         (Some(Ok(kind)), ..) => kind,
-                        (Some(Err(error)), ..) if *shape == Shape::Text => {
+                        (Some(Err(error)), ..) if *shape == AddressEncoding::Text => {
                             bad(row, &error.reason().to_string())
                         }
                         (_, Ok(four), _) => {
                             keys.v4.push(u32::from_be_bytes(four));
-                            Kind::V4
+                            AddressKind::V4
                         }
                         (_, _, Ok(sixteen)) => keys.push_v6(u128::from_be_bytes(sixteen)),
                         (Some(Err(error)), ..) => bad(row, &error.reason().to_string()),
@@ -226,7 +226,11 @@ impl Input {
     }
 
     /// Returns what is found for each of them.
-    pub(super) fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<Vec<Found>, Failure> {
+    pub(super) fn find(
+        &mut self,
+        finders: &Finders<'_>,
+        messages: Messages,
+    ) -> Result<Vec<AddressMatch>, Failure> {
         self.keys.find(finders, messages)?;
         let Keys { v4, v6, found_v4, found_v6, .. } = &self.keys;
         let mut all_v4 = v4.iter().zip(found_v4);
@@ -235,15 +239,15 @@ impl Input {
             .kinds
             .iter()
             .map(|kind| match kind {
-                Kind::V4 => match all_v4.next() {
-                    Some((&key, &Some(found))) => Found::V4(key, found),
-                    _ => Found::Nothing,
+                AddressKind::V4 => match all_v4.next() {
+                    Some((&key, &Some(found))) => AddressMatch::V4(key, found),
+                    _ => AddressMatch::Nothing,
                 },
-                Kind::V6 => match all_v6.next() {
-                    Some((&key, &Some(found))) => Found::V6(key, found),
-                    _ => Found::Nothing,
+                AddressKind::V6 => match all_v6.next() {
+                    Some((&key, &Some(found))) => AddressMatch::V6(key, found),
+                    _ => AddressMatch::Nothing,
                 },
-                Kind::Bad => Found::Nothing,
+                AddressKind::Bad => AddressMatch::Nothing,
             })
             .collect())
     }
@@ -279,41 +283,41 @@ pub(super) fn each<T: DataType>(
 
 /// Writes a part of what was found for each row.
 fn put(
-    part: Part,
-    found: &[Found],
+    part: AnswerPart,
+    found: &[AddressMatch],
     texts: &Texts,
     writer: &mut ColumnWriter<'_>,
 ) -> Result<(), ParquetError> {
     let mut levels = Vec::with_capacity(found.len());
     match (part, writer) {
-        (Part::Prefix, ColumnWriter::ByteArrayColumnWriter(writer)) => {
+        (AnswerPart::Prefix, ColumnWriter::ByteArrayColumnWriter(writer)) => {
             let values = prefixes(found, &mut levels);
             writer.write_batch(&values, Some(&levels), None)?;
         }
-        (Part::Text(column), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+        (AnswerPart::Text(column), ColumnWriter::ByteArrayColumnWriter(writer)) => {
             let values = values(found, &mut levels, |found| texts.get(column, found.matched()?));
             writer.write_batch(&values, Some(&levels), None)?;
         }
-        (Part::Prefix, ColumnWriter::Int32ColumnWriter(writer)) => {
+        (AnswerPart::Prefix, ColumnWriter::Int32ColumnWriter(writer)) => {
             let values = values(found, &mut levels, |found| match found {
-                Found::V4(key, found) => Some(network(key, found)?.cast_signed()),
+                AddressMatch::V4(key, found) => Some(network(key, found)?.cast_signed()),
                 _ => None,
             });
             writer.write_batch(&values, Some(&levels), None)?;
         }
-        (Part::Prefix, ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
+        (AnswerPart::Prefix, ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
             let values = values(found, &mut levels, |found| {
                 let bytes = match found {
-                    Found::V4(key, found) => network(key, found)?.to_be_bytes().to_vec(),
-                    Found::V6(key, found) => network(key, found)?.to_be_bytes().to_vec(),
-                    Found::Nothing => return None,
+                    AddressMatch::V4(key, found) => network(key, found)?.to_be_bytes().to_vec(),
+                    AddressMatch::V6(key, found) => network(key, found)?.to_be_bytes().to_vec(),
+                    AddressMatch::Nothing => return None,
                 };
                 Some(FixedLenByteArray::from(bytes))
             });
             writer.write_batch(&values, Some(&levels), None)?;
         }
-        (Part::PrefixLen, ColumnWriter::Int32ColumnWriter(writer)) => {
-            let len = |found: Found| found.matched().map(|found| found.prefix_len);
+        (AnswerPart::PrefixLen, ColumnWriter::Int32ColumnWriter(writer)) => {
+            let len = |found: AddressMatch| found.matched().map(|found| found.prefix_len);
             let known = |len: &u8| *len != NO_PREFIX;
             let values = values(found, &mut levels, |found| len(found).filter(known).map(i32::from));
             writer.write_batch(&values, Some(&levels), None)?;
@@ -323,7 +327,7 @@ fn put(
     Ok(())
 }
 
-impl Found {
+impl AddressMatch {
     fn matched(self) -> Option<Match> {
         match self {
             Self::V4(_, found) | Self::V6(_, found) => Some(found),
@@ -338,7 +342,11 @@ fn network<K: Key>(key: K, found: Match) -> Option<K> {
 }
 
 /// Returns what `value` makes of each row, without what is null; the levels say where it is.
-fn values<T>(found: &[Found], levels: &mut Vec<i16>, value: impl Fn(Found) -> Option<T>) -> Vec<T> {
+fn values<T>(
+    found: &[AddressMatch],
+    levels: &mut Vec<i16>,
+    value: impl Fn(AddressMatch) -> Option<T>,
+) -> Vec<T> {
     let mut values = Vec::with_capacity(found.len());
     for &found in found {
         let value = value(found);
@@ -349,7 +357,7 @@ fn values<T>(found: &[Found], levels: &mut Vec<i16>, value: impl Fn(Found) -> Op
 }
 
 /// Returns the prefixes as text, in one allocation.
-fn prefixes(found: &[Found], levels: &mut Vec<i16>) -> Vec<ByteArray> {
+fn prefixes(found: &[AddressMatch], levels: &mut Vec<i16>) -> Vec<ByteArray> {
     let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(found.len()));
     for &found in found {
         let known = found.matched().is_some_and(|found| found.prefix_len != NO_PREFIX);
@@ -358,9 +366,9 @@ fn prefixes(found: &[Found], levels: &mut Vec<i16>) -> Vec<ByteArray> {
             continue;
         }
         match found {
-            Found::V4(key, found) => put_prefix(key, found.prefix_len, &mut text),
-            Found::V6(key, found) => put_prefix(key, found.prefix_len, &mut text),
-            Found::Nothing => {}
+            AddressMatch::V4(key, found) => put_prefix(key, found.prefix_len, &mut text),
+            AddressMatch::V6(key, found) => put_prefix(key, found.prefix_len, &mut text),
+            AddressMatch::Nothing => {}
         }
         ends.push(text.len());
     }

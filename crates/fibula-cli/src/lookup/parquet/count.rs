@@ -8,8 +8,8 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::super::answers::{Finders, V4Mapped};
-use super::super::pipeline::Tally;
-use super::answer::{BATCH, Found, Input, each};
+use super::super::pipeline::LineCounts;
+use super::answer::{AddressColumn, AddressMatch, BATCH, each};
 use super::guard::{cannot_read, guarded};
 use super::plan::{Address, Number};
 use super::{each_group, open};
@@ -19,7 +19,7 @@ use crate::messages::Messages;
 /// The counts of a row group.
 pub(in super::super) struct Counted<T> {
     pub(in super::super) sums: T,
-    pub(in super::super) tally: Tally,
+    pub(in super::super) tally: LineCounts,
 }
 
 /// Counts the rows of a file. `add` takes what was found for an address, and its bytes, into the sums of a row group.
@@ -27,7 +27,7 @@ pub(in super::super) fn count<T: Default + Send>(
     (path, address, bytes): (&Path, &str, Option<&str>),
     finders: &Finders<'_>,
     (mapped, messages): (V4Mapped, Messages),
-    add: &(dyn Fn(&mut T, Found, u64) + Sync),
+    add: &(dyn Fn(&mut T, AddressMatch, u64) + Sync),
     take: &mut dyn FnMut(Counted<T>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let (_, metadata) = open(path)?;
@@ -46,10 +46,10 @@ pub(in super::super) fn count<T: Default + Send>(
         let rows = reader.get_row_group(group).map_err(unreadable)?;
         let mut left = usize::try_from(rows.metadata().num_rows()).unwrap_or(0);
         let column = rows.get_column_reader(address.leaf).map_err(unreadable)?;
-        let mut input = Input::new(column, address.shape, address.defined, mapped);
+        let mut input = AddressColumn::new(column, address.shape, address.defined, mapped);
         let column = |number: &Number| rows.get_column_reader(number.leaf).map_err(unreadable);
         let mut numbers = number.as_ref().map(column).transpose()?;
-        let mut counted = Counted { sums: T::default(), tally: Tally::default() };
+        let mut counted = Counted { sums: T::default(), tally: LineCounts::default() };
         while left > 0 {
             let batch = left.min(BATCH);
             let mut bad = vec![false; batch];
@@ -67,7 +67,7 @@ pub(in super::super) fn count<T: Default + Send>(
                     let at = counted.tally.lines + row + 1;
                     counted.tally.bad(at, || " has a missing or invalid number of bytes".to_owned());
                 }
-                counted.tally.matched += usize::from(!matches!(found, Found::Nothing));
+                counted.tally.matched += usize::from(!matches!(found, AddressMatch::Nothing));
                 add(&mut counted.sums, found, size.unwrap_or(0));
             }
             counted.tally.lines += batch;

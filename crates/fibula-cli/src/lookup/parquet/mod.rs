@@ -24,16 +24,16 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::answers::Finders;
 use super::args::HowArgs;
-use super::pipeline::Tally;
+use super::pipeline::LineCounts;
 use super::rows::Labels;
 use crate::failure::Failure;
 use crate::load::Columns;
 use crate::messages::Messages;
+pub(super) use answer::AddressMatch;
 use answer::Answerer;
-pub(super) use answer::Found;
 pub(super) use count::{Counted, count};
 use guard::{cannot_read, guarded};
-use plan::Plan;
+use plan::ParquetPlan;
 
 /// Answers all rows of a file, whose columns with addresses are named.
 pub(super) fn enrich(
@@ -43,13 +43,13 @@ pub(super) fn enrich(
     (columns, labels): (&Columns, &Labels<'_>),
     out: &mut (dyn Write + Send),
     messages: Messages,
-    tally: &mut Tally,
+    tally: &mut LineCounts,
 ) -> Result<(), Failure> {
     if how.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::WrongUse("Parquet is not for terminals: name a file with --output".to_owned()));
     }
     let (file, metadata) = open(path)?;
-    let plan = guarded(path, || Plan::new(&metadata, addresses, columns))?;
+    let plan = guarded(path, || ParquetPlan::new(&metadata, addresses, columns))?;
     let texts = answer::Texts::new(labels, columns);
     let mut writer = SerializedFileWriter::new(out, Arc::clone(&plan.schema), kept_properties(&metadata))?;
     each_group(

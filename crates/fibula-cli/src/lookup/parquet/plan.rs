@@ -23,7 +23,7 @@ use crate::options::Format;
 
 /// How a column has addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum AddressEncoding {
     Text,
     /// Text, or an address in network order: DuckDB and polars write `FixedSizeBinary` so.
     Bytes,
@@ -35,7 +35,7 @@ pub(super) enum Shape {
     Sixteen,
 }
 
-impl Shape {
+impl AddressEncoding {
     /// Returns the shape of a column; `None` if it has no addresses.
     fn of(column: &ColumnDescriptor) -> Option<Self> {
         if column.max_rep_level() > 0 {
@@ -99,14 +99,14 @@ fn fixed(name: &str, len: i32) -> Result<Type, ParquetError> {
 pub(super) struct Address {
     /// Its number among the columns that have values.
     pub(super) leaf: usize,
-    pub(super) shape: Shape,
+    pub(super) shape: AddressEncoding,
     /// The level of a value that is not null.
     pub(super) defined: i16,
 }
 
 /// What a column of the answer has.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum AnswerPart {
     Prefix,
     PrefixLen,
     /// The next hop, or a value: the number of the column of texts.
@@ -115,23 +115,23 @@ pub(super) enum Part {
 
 /// A column of the answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct AnswerColumn {
     /// The number of the column with addresses, among those that were requested.
     pub(super) address: usize,
-    pub(super) part: Part,
+    pub(super) part: AnswerPart,
     pub(super) column: ColumnDescPtr,
 }
 
 /// What is read, and what is written.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ParquetPlan {
     pub(super) addresses: Vec<Address>,
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<AnswerColumn>,
     /// The columns of the input, and those of the answer.
     pub(super) schema: TypePtr,
 }
 
-impl Plan {
+impl ParquetPlan {
     /// Finds the columns that were requested.
     pub(super) fn new(
         metadata: &ParquetMetaData,
@@ -140,7 +140,7 @@ impl Plan {
     ) -> Result<Self, Failure> {
         let old = metadata.file_metadata().schema_descr();
         let mut fields = old.root_schema().get_fields().to_vec();
-        let plain = names("", Shape::Number, columns);
+        let plain = names("", AddressEncoding::Number, columns);
         let clash = fields.iter().any(|field| plain.iter().any(|(_, name)| name == field.name()));
         let (mut addresses, mut paths) = (Vec::new(), Vec::new());
         for wanted in wanted {
@@ -157,9 +157,9 @@ impl Plan {
                     return Err(Failure::BadInput(format!("the input has a column '{name}' already")));
                 }
                 fields.push(Arc::new(match part {
-                    Part::Prefix => address.shape.prefix(&name)?,
-                    Part::PrefixLen => number(&name, 8)?,
-                    Part::Text(_) => text(&name)?,
+                    AnswerPart::Prefix => address.shape.prefix(&name)?,
+                    AnswerPart::PrefixLen => number(&name, 8)?,
+                    AnswerPart::Text(_) => text(&name)?,
                 }));
                 sources.push((at, part));
             }
@@ -168,22 +168,25 @@ impl Plan {
         let schema = Arc::new(schema);
         let new = SchemaDescriptor::new(Arc::clone(&schema));
         let first = old.num_columns();
-        let answer =
-            |(at, (address, part)): (usize, _)| Answer { address, part, column: new.column(first + at) };
+        let answer = |(at, (address, part)): (usize, _)| AnswerColumn {
+            address,
+            part,
+            column: new.column(first + at),
+        };
         let answers = sources.into_iter().enumerate().map(answer).collect();
         Ok(Self { addresses, answers, schema })
     }
 }
 
 /// Returns the answer's columns for a column with addresses.
-fn names(prefix: &str, shape: Shape, columns: &Columns) -> Vec<(Part, String)> {
-    let mut names = vec![(Part::Prefix, format!("{prefix}prefix"))];
+fn names(prefix: &str, shape: AddressEncoding, columns: &Columns) -> Vec<(AnswerPart, String)> {
+    let mut names = vec![(AnswerPart::Prefix, format!("{prefix}prefix"))];
     if !shape.may_be_text() {
-        names.push((Part::PrefixLen, format!("{prefix}prefix_len")));
+        names.push((AnswerPart::PrefixLen, format!("{prefix}prefix_len")));
     }
     // Tabs need no quotes around names.
     let texts = Fields::new(Format::Csv, columns).appended(b'\t', prefix).list();
-    names.extend(texts.into_iter().enumerate().map(|(at, name)| (Part::Text(at), name)));
+    names.extend(texts.into_iter().enumerate().map(|(at, name)| (AnswerPart::Text(at), name)));
     names
 }
 
@@ -192,7 +195,7 @@ impl Address {
     pub(super) fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<Self, Failure> {
         let leaf = find(wanted, schema)?;
         let column = schema.column(leaf);
-        let Some(shape) = Shape::of(&column) else {
+        let Some(shape) = AddressEncoding::of(&column) else {
             return Err(Failure::BadInput(format!(
                 "column '{wanted}' has no addresses, which are text, UInt32 (IPv4) or FixedSizeBinary of 4 or 16 bytes: it is {}",
                 kind(&column)
