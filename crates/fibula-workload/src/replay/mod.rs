@@ -199,14 +199,14 @@ fn restore(before: &DualRib, steps: &[Step]) -> Vec<Step> {
 
 /// A counter on a cache line of its own.
 #[repr(align(128))]
-struct Count(AtomicU64);
+struct CounterLine(AtomicU64);
 
-fn counters(readers: usize) -> Vec<Count> {
-    (0..readers).map(|_| Count(AtomicU64::new(0))).collect()
+fn counters(readers: usize) -> Vec<CounterLine> {
+    (0..readers).map(|_| CounterLine(AtomicU64::new(0))).collect()
 }
 
 /// Returns what each reader makes while `work` lasts.
-fn measured<R>(counts: &[Count], work: impl FnOnce() -> R) -> (Vec<f64>, R) {
+fn measured<R>(counts: &[CounterLine], work: impl FnOnce() -> R) -> (Vec<f64>, R) {
     let now = || counts.iter().map(|count| count.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
     let (start, before) = (Instant::now(), now());
     let result = work();
@@ -255,7 +255,7 @@ fn inside<K: TableKey>(prefixes: &[Prefix<K>], random: &mut Random) -> Vec<K> {
 }
 
 /// Looks up until it is told to stop, from a part of the keys on that is this reader's.
-fn read(table: &Table, keys: &LookedUp, part: (usize, usize), stop: &AtomicBool, count: &Count) {
+fn read(table: &Table, keys: &LookedUp, part: (usize, usize), stop: &AtomicBool, count: &CounterLine) {
     // Without memory for a reader, its rate is 0.
     let Ok(mut reader) = table.reader() else { return };
     if keys.v4.is_empty() && keys.v6.is_empty() {
@@ -274,7 +274,7 @@ fn read_once<K: TableKey>(
     pin: &mut Pinned<'_>,
     keys: &[K],
     (part, parts): (usize, usize),
-    count: &Count,
+    count: &CounterLine,
     done: &mut u64,
 ) {
     let mut found = [None::<NextHop>; READ];
