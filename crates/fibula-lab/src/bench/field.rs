@@ -11,7 +11,7 @@ use super::interval::Interval;
 use super::key_sets::{Judges, Traffic, answers, edges};
 use super::lane::{Lane, force, round};
 use super::native::{KeyPrefetch, Shape};
-use super::pass::{self, Way};
+use super::pass::{self, CallForm};
 use super::plan::{Order, Plan};
 use super::row::Row;
 use super::runner::{BenchError, Steps};
@@ -49,7 +49,7 @@ pub(super) struct KeySet<'a, K: Key> {
 }
 
 /// One kernel of one contestant, with keys and the form of its calls.
-pub(super) struct Start<'a, K: Key> {
+pub(super) struct LaneStart<'a, K: Key> {
     pub(super) field: &'a Field<'a, K>,
     /// Index of the contestant.
     pub(super) racer: usize,
@@ -101,7 +101,7 @@ fn racer<'a, K: Key>(
     if let Ok(built) = &built {
         let expected = answers(judges.of(&contestant.name).1, edges);
         for (wrong, kernel) in edges_wrong.iter_mut().zip(&kernels) {
-            let way = Way { shape: Shape::Batch(256), order: Order::Host, isa: kernel.present };
+            let way = CallForm { shape: Shape::Batch(256), order: Order::Host, isa: kernel.present };
             *wrong = pass::wrong(&built.structure, way, edges, &expected);
         }
     }
@@ -120,7 +120,7 @@ fn next_hops<K: Key>(routes: &dyn Routes<K>) -> usize {
 /// Checks every answer of all of these, then times them in turn, so that a disturbance of the machine affects all alike.
 /// Each run begins with another one, so that none always follows the same one. Returns their rows, in order.
 pub(super) fn race<K: Key>(
-    starts: &[Start<'_, K>],
+    starts: &[LaneStart<'_, K>],
     runs: usize,
     slot: Duration,
     steps: &mut Steps<'_>,
@@ -144,7 +144,7 @@ pub(super) fn race<K: Key>(
     starts.iter().zip(lanes).map(|(start, lane)| start.row(lane)).collect()
 }
 
-impl<'a, K: Key> Start<'a, K> {
+impl<'a, K: Key> LaneStart<'a, K> {
     fn of(&self) -> &'a Racer<'a, K> {
         &self.field.racers[self.racer]
     }
@@ -162,7 +162,7 @@ impl<'a, K: Key> Start<'a, K> {
         let (field, racer, set) = (self.field, self.of(), self.set);
         let structure = &racer.built.as_ref().ok()?.structure;
         let isa = racer.kernels[self.kernel].present;
-        let way = Way { shape: Shape::new(set.traffic.dependent, self.batch), order: self.order, isa };
+        let way = CallForm { shape: Shape::new(set.traffic.dependent, self.batch), order: self.order, isa };
         let count = set.traffic.keys.len().min(racer.keys_max);
         let keys = &set.traffic.keys[..count];
         let judged_by_second = racer.contestant.name == field.judges.first.0;

@@ -7,12 +7,12 @@ use fibula::simd::{self, Isa};
 
 use super::clock::Spent;
 use super::native::Structure;
-use super::pass::{self, Load, Way};
+use super::pass::{self, CallForm, Load};
 
 /// One kernel of one contestant in a race, with its results so far.
 pub(super) struct Lane<'a, K: Key> {
     structure: &'a Structure<K>,
-    way: Way,
+    way: CallForm,
     pub(super) keys: &'a [K],
     /// Whether the keys are a set that no cache should hold.
     many: bool,
@@ -29,7 +29,7 @@ pub(super) struct Lane<'a, K: Key> {
 impl<'a, K: Key> Lane<'a, K> {
     pub(super) fn new(
         structure: &'a Structure<K>,
-        way: Way,
+        way: CallForm,
         keys: &'a [K],
         many: bool,
         threads: usize,

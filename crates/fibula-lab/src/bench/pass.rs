@@ -14,7 +14,7 @@ use super::plan::Order;
 
 /// How an engine is called.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct CallForm {
     pub(super) shape: Shape,
     pub(super) order: Order,
     /// The instruction set for batches of our engines. Single lookups use the one chosen for the process.
@@ -30,7 +30,12 @@ pub(super) struct Load<'a, K> {
 
 /// Times the lookups on this many threads. All start together, each with its own part of the keys, and the time ends
 /// when the last one finishes.
-pub(super) fn time<K: Key>(structure: &Structure<K>, way: Way, load: Load<'_, K>, threads: usize) -> Spent {
+pub(super) fn time<K: Key>(
+    structure: &Structure<K>,
+    way: CallForm,
+    load: Load<'_, K>,
+    threads: usize,
+) -> Spent {
     if threads == 1 {
         let mut pass = Pass::new(structure, way, load.keys);
         let elsewhere = pass.time(load.passes);
@@ -65,7 +70,7 @@ fn parts<K>(keys: &[K], threads: usize) -> impl Iterator<Item = &[K]> {
 
 /// An engine with its keys, in the form it takes, and room for its answers.
 struct Pass<'a, K: Key> {
-    way: Way,
+    way: CallForm,
     /// Bytes of the next batch to prefetch before each batch.
     ahead: usize,
     input: Input<'a, K>,
@@ -81,7 +86,7 @@ enum Input<'a, K: Key> {
 const SINGLES: usize = 256;
 
 impl<'a, K: Key> Pass<'a, K> {
-    fn new(structure: &'a Structure<K>, way: Way, keys: &'a [K]) -> Self {
+    fn new(structure: &'a Structure<K>, way: CallForm, keys: &'a [K]) -> Self {
         let batch = step(way.shape).min(keys.len());
         let input = match (structure, way.order) {
             (Structure::Fib(fib), Order::Host) => {
@@ -100,7 +105,7 @@ impl<'a, K: Key> Pass<'a, K> {
     }
 
     fn run(&mut self, passes: usize) {
-        let Way { shape, isa, .. } = self.way;
+        let CallForm { shape, isa, .. } = self.way;
         for _ in 0..passes {
             match &mut self.input {
                 Input::Fib { fib, keys, results } => match shape {
@@ -130,7 +135,7 @@ impl<'a, K: Key> Pass<'a, K> {
 
     /// Looks up the keys from `first` on, with the same calls as the timed run.
     fn answer(&mut self, first: usize, answers: &mut [Option<NextHop>]) {
-        let Way { shape, isa, .. } = self.way;
+        let CallForm { shape, isa, .. } = self.way;
         let range = first..first + answers.len();
         match &mut self.input {
             Input::Fib { fib, keys, .. } => match shape {
@@ -204,7 +209,7 @@ fn dependent<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
 /// wrong ones, and the time.
 pub(super) fn check<K: Key>(
     structure: &Structure<K>,
-    way: Way,
+    way: CallForm,
     keys: &[K],
     expected: &[Option<NextHop>],
     threads: usize,
@@ -223,7 +228,7 @@ pub(super) fn check<K: Key>(
 /// Returns the number of keys whose answer is not the expected one.
 pub(super) fn wrong<K: Key>(
     structure: &Structure<K>,
-    way: Way,
+    way: CallForm,
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> usize {

@@ -188,15 +188,15 @@ impl Plan {
     }
 
     /// Returns which kernels of a contestant take part in a cell.
-    pub(super) fn part(&self, standing: Standing, cell: &Cell) -> Part {
+    pub(super) fn part(&self, standing: Standing, cell: &Cell) -> KernelSelection {
         let (main, sets) = (self.is_main(cell), self.compares_sets(cell));
         match standing {
-            Standing::Few if !main || !(cell.batch == 1 || sets) => Part::None,
-            Standing::Listed if cell.many && self.engines.is_empty() => Part::None,
+            Standing::Few if !main || !(cell.batch == 1 || sets) => KernelSelection::None,
+            Standing::Listed if cell.many && self.engines.is_empty() => KernelSelection::None,
             // Single lookups of most engines are the same for every set.
-            _ if cell.batch == 1 => Part::Ends,
-            _ if sets || self.every_isa => Part::All,
-            _ => Part::Fastest,
+            _ if cell.batch == 1 => KernelSelection::Ends,
+            _ if sets || self.every_isa => KernelSelection::All,
+            _ => KernelSelection::Fastest,
         }
     }
 }
@@ -210,7 +210,7 @@ const PER_CHECK: Duration = Duration::from_nanos(12);
 
 /// Which kernels of a contestant take part in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum KernelSelection {
     /// None.
     None,
     /// Those of the smallest and of the largest instruction set.

@@ -9,10 +9,10 @@ use fibula::simd::{self, Isa};
 use fibula_workload::traffic::TrafficError;
 
 use super::contestant::{Contestant, Kernel};
-use super::field::{Entry, Field, KeySet, Start, race};
+use super::field::{Entry, Field, KeySet, LaneStart, race};
 use super::key_sets::Traffic;
 use super::lane::{force, round};
-use super::plan::{Cell, Estimate, Order, Part, Plan, PlanError, cells};
+use super::plan::{Cell, Estimate, KernelSelection, Order, Plan, PlanError, cells};
 use super::row::Row;
 
 /// The progress of a benchmark.
@@ -90,10 +90,10 @@ pub(super) fn cells_of<K: Key>(plan: &Plan, traffic: &[Traffic<K>]) -> Vec<Cell>
 pub(super) fn estimate<K: Key>(plan: &Plan, entries: &[Entry<'_, K>], cells: &[Cell]) -> Estimate {
     let lanes = |cell: &Cell| {
         let of = |(contestant, kernels): &Entry<'_, K>| match part(plan, contestant, cell) {
-            Part::None => 0,
-            Part::Fastest => 1,
-            Part::Ends => kernels.len().min(2),
-            Part::All => kernels.len(),
+            KernelSelection::None => 0,
+            KernelSelection::Fastest => 1,
+            KernelSelection::Ends => kernels.len().min(2),
+            KernelSelection::All => kernels.len(),
         };
         entries.iter().map(of).sum::<usize>()
     };
@@ -103,10 +103,10 @@ pub(super) fn estimate<K: Key>(plan: &Plan, entries: &[Entry<'_, K>], cells: &[C
 }
 
 /// Returns which kernels of a contestant take part in a cell. Rivals have their own form of keys, and no other.
-fn part<K: Key>(plan: &Plan, contestant: &Contestant<K>, cell: &Cell) -> Part {
+fn part<K: Key>(plan: &Plan, contestant: &Contestant<K>, cell: &Cell) -> KernelSelection {
     let own_form = cell.order != Order::Host && contestant.rival;
     if own_form || cell.threads > contestant.bounds.threads {
-        return Part::None;
+        return KernelSelection::None;
     }
     plan.part(contestant.standing(), cell)
 }
@@ -158,25 +158,25 @@ fn starts<'a, K: Key>(
     set: &'a KeySet<'a, K>,
     cell: &Cell,
     fastest: &[usize],
-) -> Vec<Start<'a, K>> {
+) -> Vec<LaneStart<'a, K>> {
     let &Cell { batch, threads, order, .. } = cell;
     let mut starts = Vec::new();
     for (racer, (entry, &fastest)) in field.racers.iter().zip(fastest).enumerate() {
         let last = entry.kernels.len() - 1;
         let kernels = match part(plan, entry.contestant, cell) {
-            Part::None => Vec::new(),
-            Part::Fastest => vec![fastest],
-            Part::Ends if last > 0 => vec![0, last],
-            Part::Ends | Part::All => (0..=last).collect(),
+            KernelSelection::None => Vec::new(),
+            KernelSelection::Fastest => vec![fastest],
+            KernelSelection::Ends if last > 0 => vec![0, last],
+            KernelSelection::Ends | KernelSelection::All => (0..=last).collect(),
         };
-        let start = |kernel| Start { field, racer, kernel, set, batch, threads, order };
+        let start = |kernel| LaneStart { field, racer, kernel, set, batch, threads, order };
         starts.extend(kernels.into_iter().map(start));
     }
     starts
 }
 
 /// Notes which kernel of each contestant was the fastest.
-fn choose<K: Key>(fastest: &mut [usize], starts: &[Start<'_, K>], rows: &[Row]) {
+fn choose<K: Key>(fastest: &mut [usize], starts: &[LaneStart<'_, K>], rows: &[Row]) {
     let mut best = vec![0.0; fastest.len()];
     for (start, row) in starts.iter().zip(rows) {
         let rate = row.mlps_median.unwrap_or(0.0);

@@ -10,25 +10,25 @@ use super::row::Row;
 use fibula_workload::drawing::{Drawing, Scale};
 
 /// One bar: of these rows the one with the greatest rate.
-struct Bar {
+struct ChartBar {
     caption: &'static str,
     rows: fn(&Row) -> bool,
 }
 
-const IPV4: [Bar; 4] = [
+const IPV4: [ChartBar; 4] = [
     // Whichever of our own is the fastest.
-    Bar { caption: "", rows: Row::is_ours },
-    Bar { caption: "DIR-24-8", rows: |row| row.engine == "dir-24-8" },
-    Bar { caption: "Poptrie", rows: |row| row.engine == "poptrie" },
-    Bar { caption: "DPDK rte_fib", rows: |row| row.engine.starts_with("rte-fib-") },
+    ChartBar { caption: "", rows: Row::is_ours },
+    ChartBar { caption: "DIR-24-8", rows: |row| row.engine == "dir-24-8" },
+    ChartBar { caption: "Poptrie", rows: |row| row.engine == "poptrie" },
+    ChartBar { caption: "DPDK rte_fib", rows: |row| row.engine.starts_with("rte-fib-") },
 ];
 
-const IPV6: [Bar; 4] = [
-    Bar { caption: "", rows: Row::is_ours },
-    Bar { caption: "PlanB", rows: |row| peers::is_planb(&row.engine) },
-    Bar { caption: "DPDK rte_fib6", rows: |row| row.engine.starts_with("rte-fib6-") },
+const IPV6: [ChartBar; 4] = [
+    ChartBar { caption: "", rows: Row::is_ours },
+    ChartBar { caption: "PlanB", rows: |row| peers::is_planb(&row.engine) },
+    ChartBar { caption: "DPDK rte_fib6", rows: |row| row.engine.starts_with("rte-fib6-") },
     // Whichever is the fastest of those in Rust, Go and Python.
-    Bar { caption: "", rows: |row| row.rival && !peers::is_peer(&row.engine) },
+    ChartBar { caption: "", rows: |row| row.rival && !peers::is_peer(&row.engine) },
 ];
 
 const TRAFFIC: &str = "match";
@@ -91,7 +91,11 @@ fn rate(row: &Row) -> f64 {
 
 /// Returns the machine and the captioned row of each bar, the fastest first, from the first record that has a row for
 /// every bar.
-fn group<'a>(records: &'a [Record], family: &str, bars: &[Bar]) -> Option<(String, Vec<(&'a str, &'a Row)>)> {
+fn group<'a>(
+    records: &'a [Record],
+    family: &str,
+    bars: &[ChartBar],
+) -> Option<(String, Vec<(&'a str, &'a Row)>)> {
     let counts = |row: &&Row| {
         row.family == family
             && row.traffic == TRAFFIC
@@ -103,7 +107,7 @@ fn group<'a>(records: &'a [Record], family: &str, bars: &[Bar]) -> Option<(Strin
             && row.mlps_median.is_some()
     };
     records.iter().find_map(|record| {
-        let best = |bar: &Bar| {
+        let best = |bar: &ChartBar| {
             let rows = record.rows.iter().filter(counts).filter(|row| (bar.rows)(row));
             let row = rows.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
             Some((if bar.caption.is_empty() { &*row.engine } else { bar.caption }, row))

@@ -7,7 +7,7 @@ use fibula::auto::{Machine, TableKind};
 use fibula::net::Family;
 use fibula::simd::Isa;
 
-use super::{BATCHES, Recorded, Table};
+use super::{BATCHES, MachineRecord, MeasuredTable};
 
 /// What share of the best rate is good.
 const GOOD: f64 = 0.97;
@@ -23,10 +23,10 @@ type Curve<'a> = (&'a str, TableKind, Isa, &'a str);
 /// An engine that is among the fastest for some tables, sets and batches, of those that are no larger, is listed with
 /// everything that was measured of it.
 #[must_use]
-pub fn fit(recorded: &Recorded) -> String {
-    let tables: Vec<&Table> = recorded.tables.iter().filter(|table| !table.is_held_out).collect();
+pub fn fit(recorded: &MachineRecord) -> String {
+    let tables: Vec<&MeasuredTable> = recorded.tables.iter().filter(|table| !table.is_held_out).collect();
     let good = good(&tables);
-    let mut curves: BTreeMap<Curve<'_>, Vec<(&Table, &[f64; BATCHES.len()])>> = BTreeMap::new();
+    let mut curves: BTreeMap<Curve<'_>, Vec<(&MeasuredTable, &[f64; BATCHES.len()])>> = BTreeMap::new();
     for table in &tables {
         for rates in &table.rates {
             let curve = (table.family.name(), table.kind(), rates.isa, &*rates.engine);
@@ -73,7 +73,7 @@ pub fn fit(recorded: &Recorded) -> String {
 }
 
 /// Returns the engines that are worth to be listed, by family.
-fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
+fn good<'a>(tables: &[&'a MeasuredTable]) -> BTreeSet<(&'static str, &'a str)> {
     let mut good: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
     // Records also have engines that the library no longer has.
     let (ipv4, ipv6) = (fibula::fib::engines::<u32>(), fibula::fib::engines::<u128>());
@@ -112,7 +112,12 @@ fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
 
 /// Returns for how many loads a lookup waits: the time is fitted as a constant, a part for each halving of the ranges, and
 /// loads from a table of the engine's size, none of them negative, by least squares of relative errors.
-fn loads(points: &[(&Table, &[f64; BATCHES.len()])], engine: &str, batch: usize, machine: &Machine) -> f64 {
+fn loads(
+    points: &[(&MeasuredTable, &[f64; BATCHES.len()])],
+    engine: &str,
+    batch: usize,
+    machine: &Machine,
+) -> f64 {
     let rows: Vec<([f64; 3], f64)> = points
         .iter()
         .map(|(table, mlps)| {

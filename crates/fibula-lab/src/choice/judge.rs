@@ -4,11 +4,11 @@ use fibula::auto::{self, Known, Workload};
 use fibula::net::{Family, Key};
 use fibula::simd::Isa;
 
-use super::{BATCHES, Recorded, Table};
+use super::{BATCHES, MachineRecord, MeasuredTable};
 
 /// One choice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedChoice {
     /// The table.
     pub table: String,
     /// Whether it was left out of the fit.
@@ -31,7 +31,7 @@ pub struct Judged {
 ///
 /// The library is told what it would find out by building: bytes and refusals. What it expects of rates is its own.
 #[must_use]
-pub fn judge(recorded: &Recorded) -> Vec<Judged> {
+pub fn judge(recorded: &MachineRecord) -> Vec<JudgedChoice> {
     let mut all = Vec::new();
     for table in &recorded.tables {
         match table.family {
@@ -42,7 +42,7 @@ pub fn judge(recorded: &Recorded) -> Vec<Judged> {
     all
 }
 
-fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>) {
+fn judge_table<K: Key>(recorded: &MachineRecord, table: &MeasuredTable, all: &mut Vec<JudgedChoice>) {
     let mut isas: Vec<Isa> = table.rates.iter().map(|rates| rates.isa).collect();
     isas.sort();
     isas.dedup();
@@ -53,7 +53,7 @@ fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>
         .collect();
     for (isa, batch) in isas.iter().flat_map(|&isa| (0..BATCHES.len()).map(move |batch| (isa, batch))) {
         for max_bytes in [None, Some(usize::MAX)] {
-            let &Table { ranges, routes, host_routes, wide_routes, .. } = table;
+            let &MeasuredTable { ranges, routes, host_routes, wide_routes, .. } = table;
             let machine = recorded.machine;
             let batch_keys = BATCHES[batch];
             let wanted = Workload {
@@ -78,7 +78,7 @@ fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>
             let rates = rates.filter(|name| fits(name)).filter_map(rate);
             let Some(best) = rates.max_by(|a, b| a.mlps[batch].total_cmp(&b.mlps[batch])) else { continue };
             let chosen = rate(choice.engine.name).filter(|rates| fits(&rates.engine));
-            all.push(Judged {
+            all.push(JudgedChoice {
                 table: table.name.clone(),
                 is_held_out: table.is_held_out,
                 isa,

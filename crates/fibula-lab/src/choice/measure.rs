@@ -11,7 +11,7 @@ use fibula::simd::Present;
 use fibula_workload::probe::{ROUNDS, rate};
 use fibula_workload::traffic;
 
-use super::{BATCHES, Plan, Rates, Structure, Table};
+use super::{BATCHES, EngineRates, MeasuredEngine, MeasuredTable, TableToMeasure};
 
 /// Keys of each traffic: more lines of a large engine than a second-level cache holds.
 const KEYS: usize = 1 << 17;
@@ -26,7 +26,7 @@ const FIRST: [usize; 3] = [0, 3, 5];
 ///
 /// # Errors
 /// If the table cannot be generated, or an engine answers wrong.
-pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
+pub fn measure<K: Key>(plan: &TableToMeasure) -> Result<MeasuredTable, Box<dyn Error>> {
     let routes = plan.routes::<K>()?;
     let slice = RouteSlice::new(&routes)?;
     let counted = Workload::default().with_table(&slice);
@@ -47,7 +47,7 @@ pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
         }
         let fib = engine.build(&slice, Limits::default());
         let lookup_bytes = fib.as_ref().ok().map(|fib| fib.memory().lookup_bytes);
-        structures.push(Structure { engine: engine.name.to_owned(), lookup_bytes });
+        structures.push(MeasuredEngine { engine: engine.name.to_owned(), lookup_bytes });
         built.extend(fib.ok().map(|fib| (engine, fib)));
     }
     let mut rates = Vec::new();
@@ -90,13 +90,13 @@ pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
                 mlps[number] = rounds[ROUNDS / 2];
             }
         }
-        rates.extend(fibs.iter().zip(mlps).map(|((engine, _), mlps)| Rates {
+        rates.extend(fibs.iter().zip(mlps).map(|((engine, _), mlps)| EngineRates {
             isa: isa.isa(),
             engine: engine.name.to_owned(),
             mlps,
         }));
     }
-    Ok(Table {
+    Ok(MeasuredTable {
         name: plan.name.clone(),
         family: plan.family,
         is_held_out: plan.is_held_out,

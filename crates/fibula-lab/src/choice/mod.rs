@@ -10,10 +10,10 @@ mod record;
 mod tables;
 
 pub use fit::fit;
-pub use judge::{Judged, judge};
+pub use judge::{JudgedChoice, judge};
 pub use measure::measure;
-pub use record::{Rates, RecordError, Recorded, Structure, Table};
-pub use tables::{Plan, tables};
+pub use record::{ChoiceRecordError, EngineRates, MachineRecord, MeasuredEngine, MeasuredTable};
+pub use tables::{TableToMeasure, tables};
 
 /// Keys a call that are measured.
 pub const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];

@@ -19,16 +19,16 @@ use super::BATCHES;
 
 /// What was measured on one machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct MachineRecord {
     /// Its calibration.
     pub machine: Machine,
     /// The tables, in the order they were measured.
-    pub tables: Vec<Table>,
+    pub tables: Vec<MeasuredTable>,
 }
 
 /// What was measured of one table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct MeasuredTable {
     /// The name.
     pub name: String,
     /// The family.
@@ -44,14 +44,14 @@ pub struct Table {
     /// Number of disjoint ranges, equal neighbours merged.
     pub ranges: usize,
     /// All engines that were built or refused the table.
-    pub structures: Vec<Structure>,
+    pub structures: Vec<MeasuredEngine>,
     /// Their rates.
-    pub rates: Vec<Rates>,
+    pub rates: Vec<EngineRates>,
 }
 
 /// An engine over a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Structure {
+pub struct MeasuredEngine {
     /// The name.
     pub engine: String,
     /// The lookup bytes; `None` if it refused the table.
@@ -60,7 +60,7 @@ pub struct Structure {
 
 /// The rates of an engine with one instruction set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rates {
+pub struct EngineRates {
     /// The set.
     pub isa: Isa,
     /// The engine.
@@ -69,7 +69,7 @@ pub struct Rates {
     pub mlps: [f64; BATCHES.len()],
 }
 
-impl Table {
+impl MeasuredTable {
     /// Returns the kind of the table.
     #[must_use]
     pub fn kind(&self) -> TableKind {
@@ -78,7 +78,7 @@ impl Table {
 
     /// Returns the rates of an engine with the largest set within this one: what lookups run.
     #[must_use]
-    pub fn rates_within(&self, engine: &str, isa: Isa) -> Option<&Rates> {
+    pub fn rates_within(&self, engine: &str, isa: Isa) -> Option<&EngineRates> {
         let of_it = self.rates.iter().filter(|rates| rates.engine == engine);
         of_it.filter(|rates| rates.isa.is_within(isa)).max_by_key(|rates| rates.isa)
     }
@@ -90,21 +90,21 @@ impl Table {
     }
 }
 
-impl fmt::Display for Recorded {
+impl fmt::Display for MachineRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("# Written by `fibula-lab measure choices`.\n")?;
         for line in self.machine.to_string().lines() {
             writeln!(f, "machine {line}")?;
         }
         for table in &self.tables {
-            let Table { name, routes, host_routes, wide_routes, ranges, .. } = table;
+            let MeasuredTable { name, routes, host_routes, wide_routes, ranges, .. } = table;
             let (family, part) = (table.family.name(), if table.is_held_out { "held" } else { "fit" });
             writeln!(f, "table {name} {family} {part} {routes} {host_routes} {wide_routes} {ranges}")?;
-            for Structure { engine, lookup_bytes } in &table.structures {
+            for MeasuredEngine { engine, lookup_bytes } in &table.structures {
                 let bytes = lookup_bytes.map_or("refused".to_owned(), |bytes| bytes.to_string());
                 writeln!(f, "engine {engine} {bytes}")?;
             }
-            for Rates { isa, engine, mlps } in &table.rates {
+            for EngineRates { isa, engine, mlps } in &table.rates {
                 let mut row = String::new();
                 mlps.iter().try_for_each(|mlps| write!(row, " {mlps:.1}"))?;
                 writeln!(f, "rates {isa} {engine}{row}")?;
@@ -114,29 +114,29 @@ impl fmt::Display for Recorded {
     }
 }
 
-impl FromStr for Recorded {
-    type Err = RecordError;
+impl FromStr for MachineRecord {
+    type Err = ChoiceRecordError;
 
-    fn from_str(text: &str) -> Result<Self, RecordError> {
+    fn from_str(text: &str) -> Result<Self, ChoiceRecordError> {
         let machine: String = text
             .lines()
             .filter_map(|line| line.strip_prefix("machine "))
             .fold(String::new(), |all, line| all + line + "\n");
-        let machine = machine.parse().map_err(|_| RecordError { line: 0 })?;
+        let machine = machine.parse().map_err(|_| ChoiceRecordError { line: 0 })?;
         let mut recorded = Self { machine, tables: Vec::new() };
         for (at, line) in text.lines().enumerate() {
-            recorded.read(line).ok_or(RecordError { line: at + 1 })?;
+            recorded.read(line).ok_or(ChoiceRecordError { line: at + 1 })?;
         }
         Ok(recorded)
     }
 }
 
-impl Recorded {
+impl MachineRecord {
     fn read(&mut self, line: &str) -> Option<()> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         match fields[..] {
             ["table", name, family, part, routes, host_routes, wide_routes, ranges] => {
-                self.tables.push(Table {
+                self.tables.push(MeasuredTable {
                     name: name.to_owned(),
                     family: match family {
                         "ipv4" => Family::Ipv4,
@@ -154,13 +154,16 @@ impl Recorded {
             }
             ["engine", engine, bytes] => {
                 let lookup_bytes = if bytes == "refused" { None } else { Some(bytes.parse().ok()?) };
-                let structure = Structure { engine: engine.to_owned(), lookup_bytes };
+                let structure = MeasuredEngine { engine: engine.to_owned(), lookup_bytes };
                 self.tables.last_mut()?.structures.push(structure);
             }
             ["rates", isa, engine, ref mlps @ ..] => {
                 let mlps: Vec<f64> = mlps.iter().filter_map(|mlps| mlps.parse().ok()).collect();
-                let rates =
-                    Rates { isa: isa.parse().ok()?, engine: engine.to_owned(), mlps: mlps.try_into().ok()? };
+                let rates = EngineRates {
+                    isa: isa.parse().ok()?,
+                    engine: engine.to_owned(),
+                    mlps: mlps.try_into().ok()?,
+                };
                 self.tables.last_mut()?.rates.push(rates);
             }
             _ if line.starts_with('#') || line.starts_with("machine ") || line.is_empty() => {}
@@ -172,11 +175,11 @@ impl Recorded {
 
 /// The error for text that is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordError {
+pub struct ChoiceRecordError {
     line: usize,
 }
 
-impl fmt::Display for RecordError {
+impl fmt::Display for ChoiceRecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str("the record has no calibration: measure it again"),
@@ -185,4 +188,4 @@ impl fmt::Display for RecordError {
     }
 }
 
-impl core::error::Error for RecordError {}
+impl core::error::Error for ChoiceRecordError {}

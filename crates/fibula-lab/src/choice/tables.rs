@@ -6,7 +6,7 @@ use fibula_workload::table::{Profile, TableError, TableSpec, generate, hostile};
 
 /// A table to measure.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct TableToMeasure {
     /// The name, in records.
     pub name: String,
     /// The family.
@@ -19,7 +19,7 @@ pub struct Plan {
     pub spec: TableSpec,
 }
 
-impl Plan {
+impl TableToMeasure {
     /// Generates the table.
     ///
     /// # Errors
@@ -63,11 +63,11 @@ const MANY_NEXT_HOPS: (usize, u32) = (50_000, 20_000);
 
 /// Returns all tables of a family, held out ones last. Those have another seed, so that they are not parts of the others.
 #[must_use]
-pub fn tables(family: Family) -> Vec<Plan> {
+pub fn tables(family: Family) -> Vec<TableToMeasure> {
     let plan = |hostile: Option<&'static str>, spec: TableSpec, is_held_out| {
         let kind = hostile.map_or(String::new(), |name| format!("{name}-"));
         let name = format!("{}-{kind}{}-{}", family.name(), spec.routes, spec.next_hops);
-        Plan { name, family, is_held_out, hostile, spec }
+        TableToMeasure { name, family, is_held_out, hostile, spec }
     };
     let mut all = Vec::new();
     for (held, seed) in [(false, 1), (true, 2)] {

@@ -42,8 +42,8 @@ impl Selection {
         };
         for name in theirs {
             match known.iter().find(|rival| rival.name == name) {
-                Some(Rival { get: None, .. }) => {}
-                Some(Rival { get: Some(get), .. }) => {
+                Some(RivalListing { get: None, .. }) => {}
+                Some(RivalListing { get: Some(get), .. }) => {
                     return Err(Failure::NotAvailable(format!(
                         "the rival '{name}' is not installed; to get it: {get}"
                     )));
@@ -137,15 +137,15 @@ fn tools(messages: Messages) -> Tools {
 
 /// A rival's name, and how to get it where it is absent.
 #[derive(Clone)]
-struct Rival {
+struct RivalListing {
     name: &'static str,
     get: Option<String>,
 }
 
-fn all_rivals<K: Key>(tools: &Tools) -> Vec<Rival> {
+fn all_rivals<K: Key>(tools: &Tools) -> Vec<RivalListing> {
     let of = |source: Source<K>| {
         let get = source.contestants.is_none().then_some(source.get);
-        source.rivals.into_iter().map(move |name| Rival { name, get: get.clone() })
+        source.rivals.into_iter().map(move |name| RivalListing { name, get: get.clone() })
     };
     sources::<K>(tools).into_iter().flat_map(of).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::bench::device::{Coprocessor, Facts, Form, OnDevice, Way};
+use crate::bench::device::{Coprocessor, DeviceForm, DeviceMode, Facts, OnDevice};
 use fibula::fib::Fib;
 use fibula::net::{Key, NextHop};
 use fibula_gpu::cooperate::{Cooperative, Options, Share};
@@ -28,12 +28,12 @@ impl<K: Key> Coprocessor<K> for Gpu {
     fn upload<'a>(&self, fib: &'a dyn Fib<K>, engine: &str) -> Result<Box<dyn OnDevice<K> + 'a>, String> {
         let image = Image::of(fib, engine).map_err(|error| error.to_string())?;
         let loaded = self.0.load(&image.into(), 0).map_err(|error| error.to_string())?;
-        Ok(Box::new(Table { fib, loaded, together: HashMap::new(), left: None }))
+        Ok(Box::new(DeviceTable { fib, loaded, together: HashMap::new(), left: None }))
     }
 }
 
 /// An engine on the device, and its buffers, which are made when they are first needed.
-struct Table<'a, K> {
+struct DeviceTable<'a, K> {
     fib: &'a dyn Fib<K>,
     loaded: Arc<dyn Loaded>,
     /// By size of a buffer, number of buffers and number of threads.
@@ -42,10 +42,15 @@ struct Table<'a, K> {
     left: Option<(Box<dyn Lane>, usize)>,
 }
 
-impl<K: Key> OnDevice<K> for Table<'_, K> {
-    fn lookup(&mut self, way: Way, keys: &[K], results: &mut [Option<NextHop>]) -> Result<f64, String> {
+impl<K: Key> OnDevice<K> for DeviceTable<'_, K> {
+    fn lookup(
+        &mut self,
+        way: DeviceMode,
+        keys: &[K],
+        results: &mut [Option<NextHop>],
+    ) -> Result<f64, String> {
         let buffers = match way.form {
-            Form::Asynchronous | Form::BothAsynchronous => 2,
+            DeviceForm::Asynchronous | DeviceForm::BothAsynchronous => 2,
             _ => 1,
         };
         let of_way = (way.buffer, buffers, way.threads);
@@ -58,7 +63,7 @@ impl<K: Key> OnDevice<K> for Table<'_, K> {
         }
         let together = self.together.get_mut(&of_way).ok_or("no buffers")?;
         together.set_share(match (way.form, way.share) {
-            (Form::Processor, _) => Share::Fixed(0.0),
+            (DeviceForm::Processor, _) => Share::Fixed(0.0),
             (_, Some(share)) => Share::Fixed(share),
             (_, None) => Share::Measured,
         });

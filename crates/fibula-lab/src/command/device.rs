@@ -16,7 +16,7 @@ use super::options::or;
 use super::recorded::{show, sizes, today, write_record};
 use super::report;
 use crate::bench::Progress;
-use crate::bench::device::{DevicePlan, DeviceRecord, DeviceRow, Form, run as measure_all};
+use crate::bench::device::{DeviceForm, DevicePlan, DeviceRecord, DeviceRow, run as measure_all};
 
 /// Every device that is there.
 const ALL: &str = "all";
@@ -152,7 +152,7 @@ fn text(out: &mut impl Write, rows: &[DeviceRow]) -> io::Result<()> {
             grid.row([
                 row.engine.clone(),
                 row.form.name().to_owned(),
-                if row.form == Form::Processor { String::new() } else { row.batch.to_string() },
+                if row.form == DeviceForm::Processor { String::new() } else { row.batch.to_string() },
                 row.share.map_or(String::new(), |share| format!("{:.0} %", 100.0 * share)),
                 number(row.mlps_median),
                 row.over_processor.map_or(String::new(), |ratio| format!("{ratio:.2}")),

@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 
 /// A record: tables of figures, and what makes them again.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Figures {
+pub(super) struct FigureTables {
     /// The program, as its file is named.
     pub(super) name: String,
     /// Its command line.
     pub(super) command: String,
     pub(super) machine: Machine,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<FigureTable>,
 }
 
 /// A table of figures, as it is printed.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Table {
+pub(super) struct FigureTable {
     pub(super) title: String,
     /// The heads of the columns, the first of which names what a row is of.
     pub(super) header: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-impl Figures {
+impl FigureTables {
     /// Begins the record of a program, with the arguments that it was given, folders left out.
     pub(super) fn new(name: &str, arguments: &[String]) -> Self {
         let short = |argument: &String| match Path::new(argument).file_name() {
@@ -46,7 +46,7 @@ impl Figures {
         let (title, header) = (title.into(), header.iter().map(|&head| head.to_owned()).collect::<Vec<_>>());
         println!("\n{title}");
         print(&header);
-        self.tables.push(Table { title, header, rows: Vec::new() });
+        self.tables.push(FigureTable { title, header, rows: Vec::new() });
     }
 
     /// Adds a row to the table that was begun last.

@@ -20,7 +20,7 @@ const KEYS: u32 = if OPTIMISED { 1 << 20 } else { 1 << 14 };
 #[derive(Debug, Args)]
 pub(super) struct TableArgs {
     #[command(flatten)]
-    pub(super) source: Source,
+    pub(super) source: RouteSource,
 
     /// Add this many host routes at random addresses below routes of the table, and for IPv6 a tenth as many /126 and /127
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
@@ -120,7 +120,7 @@ pub(super) fn or(numbers: &[u32], default: Vec<usize>) -> Vec<usize> {
 /// Where the routes come from.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct Source {
+pub(super) struct RouteSource {
     /// The routing table; '-' is standard input
     #[arg(short, long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,

@@ -211,7 +211,7 @@ fn measure_all(
     plan: &Plan,
     messages: Messages,
 ) -> Result<Vec<Row>, Failure> {
-    let mut bar = Bar { bar: messages.steps(0), before: 0, families: tables.families(), plan };
+    let mut bar = FamilyBar { bar: messages.steps(0), before: 0, families: tables.families(), plan };
     let v4 = addresses.map(|addresses| &addresses.v4);
     let mut rows = measure(&tables.ribs.v4, v4, selection, &mut bar, messages)?;
     let v6 = addresses.map(|addresses| &addresses.v6);
@@ -249,7 +249,7 @@ fn measure<K: Key>(
     rib: &Rib<K>,
     addresses: Option<&Vec<K>>,
     selection: &Selection,
-    bar: &mut Bar<'_>,
+    bar: &mut FamilyBar<'_>,
     messages: Messages,
 ) -> Result<Vec<Row>, Failure> {
     let contestants = selection.contestants::<K>();
@@ -273,7 +273,7 @@ fn measure<K: Key>(
 }
 
 /// One bar for both families.
-struct Bar<'a> {
+struct FamilyBar<'a> {
     bar: ProgressBar,
     /// Families that are done.
     before: u32,
@@ -281,7 +281,7 @@ struct Bar<'a> {
     plan: &'a Plan,
 }
 
-impl Bar<'_> {
+impl FamilyBar<'_> {
     fn show(&self, step: bench::Progress<'_>, messages: Messages, family: Family) {
         let (done, total) = (step.done as u64, step.total as u64);
         if done == 0 {

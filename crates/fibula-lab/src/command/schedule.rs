@@ -16,7 +16,7 @@ use super::options::{EffortArgs, KeysArgs, StructureArgs, TableArgs, or, traffic
 use super::recorded::{show, sizes, today, write_record};
 use super::report;
 use crate::bench::Progress;
-use crate::bench::schedule::{self, Form, SchedulePlan, ScheduleRecord, ScheduleRow};
+use crate::bench::schedule::{self, Division, SchedulePlan, ScheduleRecord, ScheduleRow};
 
 /// Measure ways to divide the addresses among threads
 ///
@@ -43,7 +43,7 @@ pub(super) struct ScheduleArgs {
 
     /// Measure only this way; may be repeated [default: all]
     #[arg(long, value_enum, value_name = "WAY")]
-    way: Vec<Way>,
+    way: Vec<DivisionArg>,
 
     /// Addresses that a thread takes at once; may be repeated [default: 1, 16, 256 and 4096]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -87,7 +87,7 @@ pub(super) struct ScheduleArgs {
 
 /// A way to divide lookups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum DivisionArg {
     /// Each thread has a share of its own
     Static,
     /// A thread that is free takes the next chunk
@@ -124,19 +124,19 @@ pub(super) fn run(args: &ScheduleArgs) -> Result<ExitCode, Failure> {
 
 fn plan(args: &ScheduleArgs, families: u32) -> SchedulePlan {
     let default = SchedulePlan::default();
-    let mut forms: Vec<Form> = Vec::new();
+    let mut forms: Vec<Division> = Vec::new();
     for way in &args.way {
         let form = match way {
-            Way::Static => Form::Static,
-            Way::Dynamic => Form::Dynamic,
-            Way::Rayon => Form::Rayon,
+            DivisionArg::Static => Division::Static,
+            DivisionArg::Dynamic => Division::Dynamic,
+            DivisionArg::Rayon => Division::Rayon,
         };
         if !forms.contains(&form) {
             forms.push(form);
         }
     }
     SchedulePlan {
-        forms: if forms.is_empty() { Form::ALL.to_vec() } else { forms },
+        forms: if forms.is_empty() { Division::ALL.to_vec() } else { forms },
         chunks: or(&args.chunk, default.chunks),
         threads: or(&args.threads, sweep(args.reserve_core)),
         reserve: args.reserve_core,

@@ -8,7 +8,7 @@ use fibula_workload::table::{made, remaining};
 
 use fibula_cli::plumbing::{Failure, Messages, is_stdin, load};
 
-use super::options::{Source, Synth};
+use super::options::{RouteSource, Synth};
 use crate::bench::reach::with_hosts;
 
 /// The tables of both families, with their name in benchmark records.
@@ -18,7 +18,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(source: &Source, messages: Messages) -> Result<Self, Failure> {
+    pub(super) fn new(source: &RouteSource, messages: Messages) -> Result<Self, Failure> {
         if let Some(path) = &source.table {
             let table = load(path, messages)?;
             return Ok(Self { name: name(path), ribs: table.ribs });

@@ -17,7 +17,7 @@ use super::options::{ContestantArgs, EffortArgs, KeysArgs, TableArgs, or};
 use super::recorded::{about, show};
 use super::report;
 use super::tables::Tables;
-use crate::bench::reach::{self, Outcome, Reach, Verdict};
+use crate::bench::reach::{self, Outcome, Reach, TargetVerdict};
 use crate::bench::{self, Plan, Progress};
 
 /// Host routes that are added to the table.
@@ -203,9 +203,9 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
 /// Returns how many targets have which verdict; those with a goal only are left out.
 fn counts(outcomes: &[&Outcome]) -> String {
     let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
-    let of = outcomes.len() - count(Verdict::GoalOnly);
-    let mut text = format!("{} of {of} rows met", count(Verdict::Met));
-    for verdict in [Verdict::Missed, Verdict::Undecided, Verdict::NotMeasured] {
+    let of = outcomes.len() - count(TargetVerdict::GoalOnly);
+    let mut text = format!("{} of {of} rows met", count(TargetVerdict::Met));
+    for verdict in [TargetVerdict::Missed, TargetVerdict::Undecided, TargetVerdict::NotMeasured] {
         if count(verdict) > 0 {
             text.push_str(&format!(", {} {}", count(verdict), verdict.name()));
         }

@@ -20,7 +20,7 @@ use super::recorded::{show, sizes, today, write_record};
 use super::report;
 use super::tables::{self, Tables};
 use crate::bench::Progress;
-use crate::bench::updates::{self, Part, UpdatePlan, UpdateRecord, UpdateRow};
+use crate::bench::updates::{self, RowSubject, UpdatePlan, UpdateRecord, UpdateRow};
 
 /// Measure what changes of a table cost
 ///
@@ -187,12 +187,12 @@ fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {
 fn what(row: &UpdateRow) -> String {
     let at = row.at;
     match row.part {
-        Part::Length => format!("a change of a /{at}"),
-        Part::Batch => format!("a change, {at} a call"),
-        Part::Trace => format!("a change of the trace, up to change {at}"),
-        Part::Build => format!("building {at} routes"),
-        Part::ReadersIdle => format!("lookups of {at} readers, without the writer"),
-        Part::ReadersBeside => format!("lookups of {at} readers beside the writer"),
-        Part::WriterBeside => format!("changes beside {at} readers"),
+        RowSubject::Length => format!("a change of a /{at}"),
+        RowSubject::Batch => format!("a change, {at} a call"),
+        RowSubject::Trace => format!("a change of the trace, up to change {at}"),
+        RowSubject::Build => format!("building {at} routes"),
+        RowSubject::ReadersIdle => format!("lookups of {at} readers, without the writer"),
+        RowSubject::ReadersBeside => format!("lookups of {at} readers beside the writer"),
+        RowSubject::WriterBeside => format!("changes beside {at} readers"),
     }
 }

@@ -8,7 +8,7 @@ use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula_workload::table;
 
-use super::definition::Table;
+use super::definition::PaperTable;
 use super::packets::Routers;
 use super::record::TableUsed;
 use super::run::Settings;
@@ -32,7 +32,7 @@ pub trait Supply {
     ///
     /// # Errors
     /// When they cannot be read.
-    fn addresses(&self, _name: &str) -> Result<Option<Recorded>, String> {
+    fn addresses(&self, _name: &str) -> Result<Option<RecordedAddresses>, String> {
         Ok(None)
     }
 
@@ -49,7 +49,7 @@ pub trait Supply {
 
 /// Recorded addresses of both families.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedAddresses {
     /// IPv4 addresses.
     pub v4: Vec<u32>,
     /// IPv6 addresses.
@@ -88,8 +88,8 @@ pub struct Context<'a> {
     pub settings: &'a Settings,
     supply: &'a dyn Supply,
     /// The last table of each family, which the next part often takes too.
-    v4: Option<(Table, Named<u32>)>,
-    v6: Option<(Table, Named<u128>)>,
+    v4: Option<(PaperTable, Named<u32>)>,
+    v6: Option<(PaperTable, Named<u128>)>,
     used: Vec<TableUsed>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// When it cannot be read or generated.
-    pub fn ipv4(&mut self, table: &Table) -> Result<(String, Rc<Rib<u32>>), String> {
+    pub fn ipv4(&mut self, table: &PaperTable) -> Result<(String, Rc<Rib<u32>>), String> {
         let named = u32::table(self, table)?;
         Ok((named.name, named.rib))
     }
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// When it cannot be read or generated.
-    pub fn ipv6(&mut self, table: &Table) -> Result<(String, Rc<Rib<u128>>), String> {
+    pub fn ipv6(&mut self, table: &PaperTable) -> Result<(String, Rc<Rib<u128>>), String> {
         let named = u128::table(self, table)?;
         Ok((named.name, named.rib))
     }
@@ -141,7 +141,7 @@ impl<'a> Context<'a> {
     }
 
     /// Loads the real table, if it takes part, or generates the other.
-    fn get<K: PaperKey>(&mut self, table: &Table) -> Result<Named<K>, String> {
+    fn get<K: PaperKey>(&mut self, table: &PaperTable) -> Result<Named<K>, String> {
         let real = match &table.real {
             Some(name) if !self.settings.quick => K::load(self.supply, name)?.map(|rib| (name, rib)),
             _ => None,
@@ -182,16 +182,16 @@ fn generate<K: Key>(name: &str, most: usize) -> Result<Rib<K>, String> {
 /// The families that papers measure.
 pub(super) trait PaperKey: Key {
     /// Returns a table, from the cache if it is the last one.
-    fn table(context: &mut Context<'_>, table: &Table) -> Result<Named<Self>, String>;
+    fn table(context: &mut Context<'_>, table: &PaperTable) -> Result<Named<Self>, String>;
 
     fn load(supply: &dyn Supply, name: &str) -> Result<Option<Rib<Self>>, String>;
 
     /// The addresses of this family.
-    fn recorded(recorded: Recorded) -> Vec<Self>;
+    fn recorded(recorded: RecordedAddresses) -> Vec<Self>;
 }
 
 impl PaperKey for u32 {
-    fn table(context: &mut Context<'_>, table: &Table) -> Result<Named<Self>, String> {
+    fn table(context: &mut Context<'_>, table: &PaperTable) -> Result<Named<Self>, String> {
         if let Some((_, named)) = context.v4.as_ref().filter(|(last, _)| last == table) {
             return Ok(named.clone());
         }
@@ -206,13 +206,13 @@ impl PaperKey for u32 {
         supply.ipv4(name)
     }
 
-    fn recorded(recorded: Recorded) -> Vec<Self> {
+    fn recorded(recorded: RecordedAddresses) -> Vec<Self> {
         recorded.v4
     }
 }
 
 impl PaperKey for u128 {
-    fn table(context: &mut Context<'_>, table: &Table) -> Result<Named<Self>, String> {
+    fn table(context: &mut Context<'_>, table: &PaperTable) -> Result<Named<Self>, String> {
         if let Some((_, named)) = context.v6.as_ref().filter(|(last, _)| last == table) {
             return Ok(named.clone());
         }
@@ -226,7 +226,7 @@ impl PaperKey for u128 {
         supply.ipv6(name)
     }
 
-    fn recorded(recorded: Recorded) -> Vec<Self> {
+    fn recorded(recorded: RecordedAddresses) -> Vec<Self> {
         recorded.v6
     }
 }

@@ -35,7 +35,7 @@ pub struct Exhibit {
     pub rows: String,
     /// Its columns, or the lines of a figure. The file has those of the same unit together.
     #[serde(deserialize_with = "columns")]
-    pub columns: Vec<Column>,
+    pub columns: Vec<ExhibitColumn>,
     /// The published values. The file has rows with the values of the columns that are named, of which a row may lack the last.
     #[serde(default, deserialize_with = "published")]
     pub published: Vec<Published>,
@@ -46,7 +46,7 @@ pub struct Exhibit {
     #[serde(default)]
     pub differs: String,
     /// What is measured.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ExhibitPart>,
     /// The column that all others are divided by, row by row.
     pub against: Option<String>,
     /// How it is drawn.
@@ -77,7 +77,7 @@ impl Exhibit {
 
 /// A column of an exhibit.
 #[derive(Debug, Clone)]
-pub struct Column {
+pub struct ExhibitColumn {
     /// The name, which points have.
     pub name: String,
     /// The unit of its values; empty for counts.
@@ -111,7 +111,7 @@ pub enum Chart {
 /// A part of an exhibit, which is measured as one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct ExhibitPart {
     /// The name, in lower case with hyphens. No two parts of an exhibit have the same.
     pub name: String,
     /// What is measured.
@@ -123,9 +123,9 @@ pub struct Part {
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// Rates of lookups in an IPv4 table.
-    Ipv4(Rates),
+    Ipv4(RatesPart),
     /// Rates of lookups in an IPv6 table.
-    Ipv6(Rates),
+    Ipv6(RatesPart),
     /// Values that a function computes or measures.
     Values(Values),
 }
@@ -137,9 +137,9 @@ pub const RECORDED: &str = "recorded:";
 /// Rates of lookups: every contestant with all traffics, batches and numbers of threads.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rates {
+pub struct RatesPart {
     /// The table.
-    pub table: Table,
+    pub table: PaperTable,
     /// The engines: registry entries by name, with all their kernels.
     pub contestants: Vec<String>,
     /// Names of traffic patterns, and [`RECORDED`] with the names of lists of addresses.
@@ -179,7 +179,7 @@ pub enum Dimension {
 /// A routing table.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct PaperTable {
     /// The name of a real table, which takes part where there is a folder with it.
     pub real: Option<String>,
     /// The generated table used when the real one is absent: a name of `fibula-lab rates --synth`.
@@ -265,7 +265,7 @@ impl Expected {
     }
 }
 
-fn columns<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<Column>, D::Error> {
+fn columns<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<ExhibitColumn>, D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Group {
@@ -275,7 +275,7 @@ fn columns<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<Column>, D::Error> 
     }
     let groups = Vec::<Group>::deserialize(file)?.into_iter();
     let columns = |Group { unit, names }| {
-        names.into_iter().map(move |name| Column { name, unit: unit.clone() }).collect::<Vec<_>>()
+        names.into_iter().map(move |name| ExhibitColumn { name, unit: unit.clone() }).collect::<Vec<_>>()
     };
     Ok(groups.flat_map(columns).collect())
 }

@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 
 use super::chart::rows;
-use super::definition::{Column, Exhibit, Paper};
-use super::record::{Point, Record};
+use super::definition::{Exhibit, ExhibitColumn, Paper};
+use super::record::{PaperRecord, Point};
 use super::report::{notes, number};
 use super::verdict::{Tally, Verdict};
 
@@ -12,11 +12,11 @@ use super::verdict::{Tally, Verdict};
 /// are left out, such as times, which differ from run to run.
 #[must_use]
 pub fn markdown(exhibit: &Exhibit, points: &[&Point], leave_out: &[&str]) -> String {
-    let columns: Vec<&Column> =
+    let columns: Vec<&ExhibitColumn> =
         exhibit.columns.iter().filter(|column| !leave_out.contains(&column.name.as_str())).collect();
     let mut text = format!("## {}\n\n{}\n\n", exhibit.title, wrapped(&exhibit.about));
     let _ = write!(text, "| {} |", exhibit.rows);
-    for Column { name, unit } in &columns {
+    for ExhibitColumn { name, unit } in &columns {
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
         let _ = write!(text, " {name}{unit} |");
     }
@@ -36,7 +36,7 @@ pub fn markdown(exhibit: &Exhibit, points: &[&Point], leave_out: &[&str]) -> Str
 }
 
 /// Writes a row, unless it has no value.
-fn line(text: &mut String, row: &str, columns: &[&Column], value: impl Fn(&str) -> Option<f64>) {
+fn line(text: &mut String, row: &str, columns: &[&ExhibitColumn], value: impl Fn(&str) -> Option<f64>) {
     let values: Vec<Option<f64>> = columns.iter().map(|column| value(&column.name)).collect();
     if values.iter().any(Option::is_some) {
         let _ = write!(text, "| {row} |");
@@ -50,8 +50,8 @@ fn line(text: &mut String, row: &str, columns: &[&Column], value: impl Fn(&str) 
 /// Returns a committed record as Markdown: which conclusions of the paper hold on its machine, every table and figure with
 /// published values beside measured ones, and what differs and why.
 #[must_use]
-pub fn findings(paper: &Paper, record: &Record) -> String {
-    let Record { machine, program, .. } = record;
+pub fn findings(paper: &Paper, record: &PaperRecord) -> String {
+    let PaperRecord { machine, program, .. } = record;
     let mut text = format!("# {}\n\n{}\n\n", paper.title, wrapped(&format!("{}.", paper.citation)));
     let tables: Vec<String> = record
         .tables
@@ -103,13 +103,13 @@ pub fn findings(paper: &Paper, record: &Record) -> String {
     text
 }
 
-fn section(text: &mut String, exhibit: &Exhibit, record: &Record) {
+fn section(text: &mut String, exhibit: &Exhibit, record: &PaperRecord) {
     let points = &record.points(exhibit)[..];
     let _ = writeln!(text, "## {}\n\n{}\n", exhibit.title, wrapped(&exhibit.about));
     let rows = rows(exhibit, points);
     if !rows.is_empty() {
         let _ = write!(text, "| {} |", exhibit.rows);
-        for Column { name, unit } in &exhibit.columns {
+        for ExhibitColumn { name, unit } in &exhibit.columns {
             let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
             let _ = write!(text, " {name}{unit} |");
         }

@@ -36,7 +36,7 @@ impl From<toml::de::Error> for Fault {
 
 fn parse(text: &str) -> Result<Paper, Fault> {
     let mut file = DeTable::parse(text)?;
-    let mut shared = Shared::default();
+    let mut shared = SharedFields::default();
     if let Some(DeValue::Table(table)) = file.get_mut().remove("shared").map(Spanned::into_inner) {
         shared.left.extend(table.into_iter().map(|(name, value)| (name.into_inner().into_owned(), value)));
     }
@@ -49,14 +49,14 @@ fn parse(text: &str) -> Result<Paper, Fault> {
 
 /// What the exhibits have in common, by name.
 #[derive(Default)]
-struct Shared<'t> {
+struct SharedFields<'t> {
     /// What nothing has taken yet, as it is written.
     left: BTreeMap<String, Spanned<DeValue<'t>>>,
     /// The others, without names of each other.
     filled: BTreeMap<String, Spanned<DeValue<'t>>>,
 }
 
-impl<'t> Shared<'t> {
+impl<'t> SharedFields<'t> {
     /// Puts what is shared where a value names it. Places stay those of the file, for errors.
     fn fill(&mut self, value: &mut Spanned<DeValue<'t>>) -> Result<(), Fault> {
         let at = value.span().start;

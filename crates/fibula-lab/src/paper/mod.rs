@@ -1,8 +1,8 @@
 //! Tables and figures of papers, measured again: `fibula-lab paper`.
 //!
 //! A [`Paper`] is data, in a file of its own: its [`Exhibit`]s are its tables and figures, each with the published values, the
-//! [`Part`]s that are measured in their place, and the [`Claim`]s that the paper draws from it. [`run`] measures the parts one
-//! by one into a [`Record`], which can be saved after each and continued later; [`report`](report()) makes an HTML page of a
+//! [`ExhibitPart`]s that are measured in their place, and the [`Claim`]s that the paper draws from it. [`run`] measures the parts one
+//! by one into a [`PaperRecord`], which can be saved after each and continued later; [`report`](report()) makes an HTML page of a
 //! record that needs no other file.
 //!
 //! Rates come from the [benchmark](crate::bench), with its rules: all contestants look up the same keys in turn, every answer is
@@ -35,14 +35,14 @@ use std::sync::LazyLock;
 
 use values::{Function, bind};
 
-pub use context::{Context, Nothing, Recorded, Supply};
+pub use context::{Context, Nothing, RecordedAddresses, Supply};
 pub use definition::{
-    At, Chart, Claim, Column, Dimension, Exhibit, Expected, Judge, OURS, Paper, Part, Published, RECORDED,
-    Rates, TOLERANCE, Table, Work,
+    At, Chart, Claim, Dimension, Exhibit, ExhibitColumn, ExhibitPart, Expected, Judge, OURS, Paper,
+    PaperTable, Published, RECORDED, RatesPart, TOLERANCE, Work,
 };
 pub use document::{findings, markdown};
-pub use packets::{Keys, Packets, Router, Routers, Way};
-pub use record::{Done, PaperError, Point, Record, SCHEMA, TableUsed};
+pub use packets::{Destinations, PacketPath, Packets, Router, Routers};
+pub use record::{FinishedPart, PaperError, PaperRecord, Point, SCHEMA, TableUsed};
 pub use report::report;
 pub use run::{Settings, Step, run};
 pub use values::Values;

@@ -8,7 +8,7 @@ use fibula_workload::traffic;
 use serde::Deserialize;
 
 use super::context::Context;
-use super::definition::Table;
+use super::definition::PaperTable;
 use super::record::Point;
 use crate::bench::Interval;
 
@@ -36,14 +36,14 @@ pub trait Router {
     ///
     /// # Errors
     /// When a packet is lost, or the system has no threads.
-    fn run(&mut self, way: Way, time: Duration) -> Result<f64, String>;
+    fn run(&mut self, way: PacketPath, time: Duration) -> Result<f64, String>;
 }
 
 /// Packets of one race.
 #[derive(Debug, Clone, Copy)]
 pub struct Packets<'a> {
     /// Destinations, taken in turn.
-    pub keys: Keys<'a>,
+    pub keys: Destinations<'a>,
     /// Different packets on each port; `None` for one a key.
     pub flows: Option<usize>,
     /// Packets of a port in memory.
@@ -58,7 +58,7 @@ pub struct Packets<'a> {
 
 /// Destinations of one family.
 #[derive(Debug, Clone, Copy)]
-pub enum Keys<'a> {
+pub enum Destinations<'a> {
     /// IPv4 addresses.
     V4(&'a [u32]),
     /// IPv6 addresses.
@@ -67,7 +67,7 @@ pub enum Keys<'a> {
 
 /// How packets are forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketPath {
     /// By threads that the program starts.
     Threads,
     /// By those of a data-parallel run-time.
@@ -77,14 +77,17 @@ pub enum Way {
 }
 
 /// The lines of a figure that are measured.
-const WAYS: [(&str, Way); 3] =
-    [("threads by hand", Way::Threads), ("data-parallel run-time", Way::RunTime), ("bridge", Way::Bridge)];
+const WAYS: [(&str, PacketPath); 3] = [
+    ("threads by hand", PacketPath::Threads),
+    ("data-parallel run-time", PacketPath::RunTime),
+    ("bridge", PacketPath::Bridge),
+];
 
 /// Packets of a port in memory where there are few flows: as many as the rings of a network card may have.
 const RING: usize = 4096;
 
 /// A row of a figure: flows on each port, and bytes of a frame.
-pub(super) struct Row {
+pub(super) struct PacketRow {
     pub(super) name: String,
     pub(super) flows: usize,
     pub(super) bytes: usize,
@@ -93,14 +96,14 @@ pub(super) struct Row {
 /// Measures rates of forwarding by every way, with all cores, one race a row.
 pub(super) fn by_way(
     context: &mut Context<'_>,
-    table: &Table,
+    table: &PaperTable,
     engine: &str,
-    rows: &[Row],
+    rows: &[PacketRow],
     ports: usize,
 ) -> Result<Vec<Point>, String> {
     let columns = || WAYS.map(|(name, _)| name);
     let Some(routers) = context.routers() else {
-        let absent = |row: &Row| columns().map(|column| Point::absent(&row.name, column, NO_ROUTER));
+        let absent = |row: &PacketRow| columns().map(|column| Point::absent(&row.name, column, NO_ROUTER));
         return Ok(rows.iter().flat_map(absent).collect());
     };
     let (name, rib) = context.ipv4(table)?;
@@ -108,10 +111,10 @@ pub(super) fn by_way(
     let keys = keys(&*rib, settings.keys.min(RING))?;
     let mut router = routers.open(DualRib::new((*rib).clone(), Rib::default()), engine)?;
     let mut points = Vec::new();
-    for &Row { name: ref row, flows, bytes } in rows {
+    for &PacketRow { name: ref row, flows, bytes } in rows {
         let threads = settings.cores;
         let count = RING.min(settings.keys);
-        let keys = Keys::V4(&keys);
+        let keys = Destinations::V4(&keys);
         router.load(&Packets { keys, flows: Some(flows), count, bytes, ports, threads })?;
         let mut runs = WAYS.map(|_| Vec::new());
         for _ in 0..settings.runs {
@@ -129,7 +132,7 @@ pub(super) fn by_way(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Schemes {
-    tables: Vec<Table>,
+    tables: Vec<PaperTable>,
     engines: Vec<String>,
 }
 
@@ -153,7 +156,7 @@ pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Resu
         let count = settings.keys.min(1 << 16);
         for router in &mut routers {
             router.load(&Packets {
-                keys: Keys::V6(&keys),
+                keys: Destinations::V6(&keys),
                 flows: None,
                 count,
                 bytes: 64,
@@ -164,7 +167,7 @@ pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Resu
         let mut runs = vec![Vec::new(); engines.len()];
         for _ in 0..settings.runs {
             for (router, runs) in routers.iter_mut().zip(&mut runs) {
-                runs.push(router.run(Way::Threads, settings.run)?);
+                runs.push(router.run(PacketPath::Threads, settings.run)?);
             }
         }
         points.extend(engines.iter().zip(runs).map(|(engine, runs)| point(&name, engine, runs, &name)));
@@ -179,7 +182,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize) -> Result<Vec<K>, String> 
 }
 
 /// Equation 1 of the multibit-trie router paper: packets of so many bytes that ports of 10 Gbit/s carry, in millions a second.
-pub(super) fn theoretical(rows: &[Row], ports: usize) -> Vec<Point> {
+pub(super) fn theoretical(rows: &[PacketRow], ports: usize) -> Vec<Point> {
     let rate = |bytes: usize| ports as f64 * 10_000.0 / (8 * (bytes + 20)) as f64;
     rows.iter().map(|row| Point::new(&row.name, "theoretical", rate(row.bytes))).collect()
 }

@@ -3,13 +3,13 @@
 use fibula::memory::Limits;
 
 use super::context::{Context, PaperKey};
-use super::definition::{Dimension, Exhibit, RECORDED, Rates};
+use super::definition::{Dimension, Exhibit, RECORDED, RatesPart};
 use super::record::Point;
 use crate::bench::{self, Contestant, Plan, Row, Traffic};
 
 /// Measures the rates of a part. Values are million lookups a second, all threads together.
 pub(super) fn measure<K: PaperKey>(
-    rates: &Rates,
+    rates: &RatesPart,
     exhibit: &Exhibit,
     context: &mut Context<'_>,
     progress: &mut dyn FnMut(&str),
@@ -55,7 +55,7 @@ pub(super) fn measure<K: PaperKey>(
 
 /// Returns the traffic of recorded addresses, and the names of lists that are not there.
 fn recorded<'r, K: PaperKey>(
-    rates: &'r Rates,
+    rates: &'r RatesPart,
     context: &Context<'_>,
 ) -> Result<(Vec<Traffic<K>>, Vec<&'r str>), String> {
     let (mut there, mut missing) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ fn recorded<'r, K: PaperKey>(
 }
 
 /// Returns the places of recorded traffic that is not there.
-fn no_list(rates: &Rates, exhibit: &Exhibit, name: &str) -> Vec<Point> {
+fn no_list(rates: &RatesPart, exhibit: &Exhibit, name: &str) -> Vec<Point> {
     let why = format!("needs the recorded addresses '{name}', which do not come with the program");
     if rates.rows != Dimension::Traffic {
         return Vec::new();
@@ -77,7 +77,7 @@ fn no_list(rates: &Rates, exhibit: &Exhibit, name: &str) -> Vec<Point> {
     exhibit.columns.iter().map(|column| Point::absent("recorded", &column.name, why.clone())).collect()
 }
 
-fn contestants<K: PaperKey>(rates: &Rates) -> Result<Vec<Contestant<K>>, String> {
+fn contestants<K: PaperKey>(rates: &RatesPart) -> Result<Vec<Contestant<K>>, String> {
     let entry = |name: &String| {
         let engine = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
         Ok(Contestant::new(engine, Limits::default()))
@@ -86,7 +86,7 @@ fn contestants<K: PaperKey>(rates: &Rates) -> Result<Vec<Contestant<K>>, String>
 }
 
 /// Returns a point for each row and column, that of the fastest of them.
-fn best(rates: &Rates, table: &str, rows: &[Row]) -> Vec<Point> {
+fn best(rates: &RatesPart, table: &str, rows: &[Row]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for row in rows {
         let name = |dimension| match dimension {
@@ -129,7 +129,7 @@ fn parameter(name: &str) -> (&str, &str) {
 }
 
 /// Returns the places of the numbers of threads that there are no cores for.
-fn absent(rates: &Rates, exhibit: &Exhibit, table: &str, beyond: &[usize], cores: usize) -> Vec<Point> {
+fn absent(rates: &RatesPart, exhibit: &Exhibit, table: &str, beyond: &[usize], cores: usize) -> Vec<Point> {
     let mut points = Vec::new();
     for &threads in beyond {
         let why = format!("takes {threads} cores, and this machine has {cores}");

@@ -17,7 +17,7 @@ pub const SCHEMA: u32 = 1;
 
 /// What was measured of a paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct PaperRecord {
     /// The version of the format, [`SCHEMA`].
     pub schema: u32,
     /// The name of the paper.
@@ -33,7 +33,7 @@ pub struct Record {
     /// The tables.
     pub tables: Vec<TableUsed>,
     /// What is done, in the order in which it was measured.
-    pub parts: Vec<Done>,
+    pub parts: Vec<FinishedPart>,
 }
 
 /// A table that was measured with.
@@ -53,7 +53,7 @@ pub struct TableUsed {
 
 /// A part that is done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct FinishedPart {
     /// The name of the exhibit.
     pub exhibit: String,
     /// The name of the part.
@@ -121,7 +121,7 @@ impl Point {
     }
 }
 
-impl Record {
+impl PaperRecord {
     /// Begins a record of a paper on this machine.
     #[must_use]
     pub fn new(paper: &Paper, date: &str, quick: bool) -> Self {
@@ -163,7 +163,7 @@ impl Record {
 
     /// Returns the part if it is done.
     #[must_use]
-    pub fn done(&self, exhibit: &str, part: &str) -> Option<&Done> {
+    pub fn done(&self, exhibit: &str, part: &str) -> Option<&FinishedPart> {
         self.parts.iter().find(|done| done.exhibit == exhibit && done.part == part)
     }
 

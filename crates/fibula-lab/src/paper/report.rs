@@ -6,13 +6,13 @@ use fibula_workload::drawing::escape;
 use fibula_workload::page;
 
 use super::chart::{rows, svg};
-use super::definition::{Column, Exhibit, Paper};
-use super::record::{Point, Record};
+use super::definition::{Exhibit, ExhibitColumn, Paper};
+use super::record::{PaperRecord, Point};
 use super::verdict::{Ratio, Verdict};
 
 /// Returns the page of a record. `command` is what measures it again.
 #[must_use]
-pub fn report(paper: &Paper, record: &Record, command: &str) -> String {
+pub fn report(paper: &Paper, record: &PaperRecord, command: &str) -> String {
     let mut page = page::start(&format!("{}: measured again", paper.title), &paper.title);
     let _ = writeln!(
         page,
@@ -29,7 +29,7 @@ pub fn report(paper: &Paper, record: &Record, command: &str) -> String {
     page
 }
 
-fn summary(page: &mut String, paper: &Paper, record: &Record) {
+fn summary(page: &mut String, paper: &Paper, record: &PaperRecord) {
     if record.quick {
         page.push_str(
             "<p class=\"remark\"><strong>A quick run.</strong> Its tables are small and its times short: it shows that \
@@ -55,7 +55,7 @@ fn summary(page: &mut String, paper: &Paper, record: &Record) {
 }
 
 /// Says how much of the paper there is.
-fn counts(paper: &Paper, record: &Record) -> String {
+fn counts(paper: &Paper, record: &PaperRecord) -> String {
     let (mut there, mut partly, mut missing) = (0, 0, 0);
     for exhibit in &paper.exhibits {
         let points = record.points(exhibit);
@@ -99,7 +99,7 @@ fn claims(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     }
 }
 
-fn section(page: &mut String, exhibit: &Exhibit, record: &Record) {
+fn section(page: &mut String, exhibit: &Exhibit, record: &PaperRecord) {
     let points = &record.points(exhibit)[..];
     let _ = writeln!(
         page,
@@ -130,7 +130,7 @@ fn section(page: &mut String, exhibit: &Exhibit, record: &Record) {
 }
 
 /// Returns the reasons for what is missing, each once, and what else to know.
-pub(super) fn notes(exhibit: &Exhibit, points: &[&Point], record: &Record) -> Vec<String> {
+pub(super) fn notes(exhibit: &Exhibit, points: &[&Point], record: &PaperRecord) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut add = |note: String| {
         if !notes.contains(&note) {
@@ -170,7 +170,7 @@ fn values(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
         return;
     }
     let _ = write!(page, "<div class=\"wide\"><table>\n<tr><th>{}</th>", escape(&exhibit.rows));
-    for Column { name, unit } in &exhibit.columns {
+    for ExhibitColumn { name, unit } in &exhibit.columns {
         let unit = if unit.is_empty() { String::new() } else { format!("<br>{}", escape(unit)) };
         let _ = write!(page, "<th>{}{unit}</th>", escape(name));
     }
@@ -261,8 +261,8 @@ fn ratios(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     );
 }
 
-fn method(page: &mut String, record: &Record, command: &str) {
-    let Record { machine, program, .. } = record;
+fn method(page: &mut String, record: &PaperRecord, command: &str) {
+    let PaperRecord { machine, program, .. } = record;
     page.push_str(
         "<h2 id=\"method\">How it was measured</h2>\n\
          <p>Every engine of a part looks up the same keys in the same table, in turn with the others, after an untimed run \

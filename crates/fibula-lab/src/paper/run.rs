@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::context::{Context, Supply};
-use super::definition::{Exhibit, Paper, Part, Work};
+use super::definition::{Exhibit, ExhibitPart, Paper, Work};
 use super::rates;
-use super::record::{Done, PaperError, Point, Record};
+use super::record::{FinishedPart, PaperError, PaperRecord, Point};
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,7 +70,7 @@ pub struct Step<'a> {
     pub part: &'a str,
 }
 
-/// Measures what a record lacks of a paper, which begins empty ([`Record::new`]). `save` gets the record after each part, and
+/// Measures what a record lacks of a paper, which begins empty ([`PaperRecord::new`]). `save` gets the record after each part, and
 /// ends the run by an error. A part that fails is kept with the reason, and tried again by the next run.
 ///
 /// # Errors
@@ -79,10 +79,10 @@ pub fn run(
     paper: &Paper,
     settings: &Settings,
     supply: &dyn Supply,
-    mut record: Record,
-    save: &mut dyn FnMut(&Record) -> Result<(), PaperError>,
+    mut record: PaperRecord,
+    save: &mut dyn FnMut(&PaperRecord) -> Result<(), PaperError>,
     progress: &mut dyn FnMut(Step<'_>),
-) -> Result<Record, PaperError> {
+) -> Result<PaperRecord, PaperError> {
     let total = paper.exhibits.iter().map(|exhibit| exhibit.parts.len()).sum();
     record.parts.retain(|done| done.error.is_none());
     let mut context = Context::new(settings, supply);
@@ -109,7 +109,7 @@ pub fn run(
                 }
             }
             let (exhibit, part) = (exhibit.name.clone(), part.name.clone());
-            record.parts.push(Done {
+            record.parts.push(FinishedPart {
                 exhibit,
                 part,
                 seconds: (seconds * 10.0).round() / 10.0,
@@ -124,7 +124,7 @@ pub fn run(
 
 fn measure(
     exhibit: &Exhibit,
-    part: &Part,
+    part: &ExhibitPart,
     context: &mut Context<'_>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Point>, String> {

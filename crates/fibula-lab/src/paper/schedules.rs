@@ -3,10 +3,10 @@
 use fibula::memory::Limits;
 use serde::Deserialize;
 
-use super::definition::Table;
+use super::definition::PaperTable;
 use super::{Context, Point};
 use crate::bench::Contestant;
-use crate::bench::schedule::{self, Form, SchedulePlan, ScheduleRow};
+use crate::bench::schedule::{self, Division, SchedulePlan, ScheduleRow};
 
 /// Numbers of threads, which are the columns.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -18,7 +18,7 @@ const CHUNKS: [usize; 4] = [1, 16, 256, 4096];
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scheduled {
-    table: Table,
+    table: PaperTable,
     engines: Vec<String>,
     #[serde(default)]
     manager: bool,
@@ -40,7 +40,7 @@ pub(super) fn rates(context: &mut Context<'_>, scheduled: &Scheduled) -> Result<
         };
         let contestants: Vec<Contestant<u32>> =
             engines.iter().map(contestant).collect::<Result<_, String>>()?;
-        let lanes = contestants.len() * (1 + (Form::ALL.len() - 1) * CHUNKS.len()) * there.len();
+        let lanes = contestants.len() * (1 + (Division::ALL.len() - 1) * CHUNKS.len()) * there.len();
         let plan = SchedulePlan {
             chunks: CHUNKS.to_vec(),
             threads: there,
@@ -75,16 +75,16 @@ pub(super) fn rates(context: &mut Context<'_>, scheduled: &Scheduled) -> Result<
 }
 
 /// The forms, with each size of chunks where they have chunks.
-fn ways() -> impl Iterator<Item = (Form, usize)> {
-    Form::ALL.into_iter().flat_map(|form| {
-        let chunks = if form == Form::Static { &[0][..] } else { &CHUNKS };
+fn ways() -> impl Iterator<Item = (Division, usize)> {
+    Division::ALL.into_iter().flat_map(|form| {
+        let chunks = if form == Division::Static { &[0][..] } else { &CHUNKS };
         chunks.iter().map(move |&chunk| (form, chunk))
     })
 }
 
 /// Returns the name of a row.
-fn name(engine: &str, form: Form, chunk: usize, manager: bool) -> String {
-    let chunks = if form == Form::Static { String::new() } else { format!(", chunks of {chunk}") };
+fn name(engine: &str, form: Division, chunk: usize, manager: bool) -> String {
+    let chunks = if form == Division::Static { String::new() } else { format!(", chunks of {chunk}") };
     let manager = if manager { ", with a manager" } else { "" };
     format!("{engine}, {}{chunks}{manager}", form.name())
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::definition::{Expected, Judge, OURS};
-use super::record::Done;
-use super::verdict::{Found, Tally};
+use super::record::FinishedPart;
+use super::verdict::{JudgedRange, Tally};
 use super::*;
 
 fn settings() -> Settings {
     Settings { routes: 300, keys: 512, many_keys: 1_024, ..Settings::quick() }
 }
 
-fn measured(paper: &Paper, record: Record) -> (Record, usize) {
+fn measured(paper: &Paper, record: PaperRecord) -> (PaperRecord, usize) {
     let mut saved = 0;
-    let save = &mut |_: &Record| {
+    let save = &mut |_: &PaperRecord| {
         saved += 1;
         Ok(())
     };
@@ -128,7 +128,7 @@ fn faults_of_a_file_have_their_line() {
 #[test]
 fn quick_runs_measure_everything_and_make_a_page() {
     for paper in papers() {
-        let (record, _) = measured(paper, Record::new(paper, "2026-11-24", true));
+        let (record, _) = measured(paper, PaperRecord::new(paper, "2026-11-24", true));
         let failed: Vec<_> = record.parts.iter().filter_map(|done| done.error.as_ref()).collect();
         assert!(failed.is_empty(), "{}: {failed:?}", paper.name);
         for exhibit in &paper.exhibits {
@@ -192,8 +192,8 @@ impl Router for f64 {
         Ok(())
     }
 
-    fn run(&mut self, way: Way, _: core::time::Duration) -> Result<f64, String> {
-        Ok(if way == Way::Bridge { 2.0 * *self } else { *self })
+    fn run(&mut self, way: PacketPath, _: core::time::Duration) -> Result<f64, String> {
+        Ok(if way == PacketPath::Bridge { 2.0 * *self } else { *self })
     }
 }
 
@@ -206,7 +206,7 @@ fn packets_are_forwarded_by_the_router_that_is_supplied() {
         let paper = &of(whole, &[figure]);
         let exhibit = &paper.exhibits[0];
         let measure = |supply: &dyn Supply| {
-            let record = Record::new(paper, "2026-11-25", true);
+            let record = PaperRecord::new(paper, "2026-11-25", true);
             let record = run(paper, &settings(), supply, record, &mut |_| Ok(()), &mut |_| ()).unwrap();
             assert!(record.parts.iter().all(|done| done.error.is_none()), "{record:?}");
             record.points(exhibit).into_iter().cloned().collect::<Vec<_>>()
@@ -235,9 +235,9 @@ impl Supply for Addresses {
         Ok(None)
     }
 
-    fn addresses(&self, name: &str) -> Result<Option<Recorded>, String> {
+    fn addresses(&self, name: &str) -> Result<Option<RecordedAddresses>, String> {
         assert!(name == "v4-apache2015-clients" || name == "v6-addrminer-seeds100k", "{name}");
-        Ok(Some(Recorded { v4: vec![1, 2, 3], v6: Vec::new() }))
+        Ok(Some(RecordedAddresses { v4: vec![1, 2, 3], v6: Vec::new() }))
     }
 }
 
@@ -247,7 +247,7 @@ fn recorded_addresses_and_larger_sets_have_rows_and_what_is_not_there_keeps_its_
     let paper = &of(whole, &["figure-4", "recorded-ipv6", "addresses", "schedules"]);
     let exhibits = &paper.exhibits;
     let settings = Settings { quick: false, cores: 1, ..settings() };
-    let record = Record::new(paper, "2026-11-24", false);
+    let record = PaperRecord::new(paper, "2026-11-24", false);
     let record = run(paper, &settings, &Addresses, record, &mut |_| Ok(()), &mut |_| ()).unwrap();
     let point = |exhibit: &Exhibit, row: &str, column: &str| {
         let points = record.points(exhibit);
@@ -274,13 +274,13 @@ fn recorded_addresses_and_larger_sets_have_rows_and_what_is_not_there_keeps_its_
 fn runs_continue_where_they_ended() {
     let paper = find("multibit").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(Record::read(folder.path()), Ok(None));
+    assert_eq!(PaperRecord::read(folder.path()), Ok(None));
     let mut rest = 2;
     let ended = run(
         paper,
         &settings(),
         &Nothing,
-        Record::new(paper, "2026-11-24", true),
+        PaperRecord::new(paper, "2026-11-24", true),
         &mut |record| {
             record.write(folder.path())?;
             rest -= 1;
@@ -290,10 +290,10 @@ fn runs_continue_where_they_ended() {
     );
     assert_eq!(ended, Err(PaperError("interrupted".to_owned())));
 
-    let mut before = Record::read(folder.path()).unwrap().unwrap();
+    let mut before = PaperRecord::read(folder.path()).unwrap().unwrap();
     assert_eq!(before.parts.len(), 2);
-    Record::new(paper, "2026-11-25", true).continues(&before).unwrap();
-    let other = Record::new(paper, "2026-11-25", false).continues(&before).unwrap_err().to_string();
+    PaperRecord::new(paper, "2026-11-25", true).continues(&before).unwrap();
+    let other = PaperRecord::new(paper, "2026-11-25", false).continues(&before).unwrap_err().to_string();
     assert_eq!(
         other,
         "the record is of another kind of run ('quick', this is 'full'): measure it anew, without resuming"
@@ -310,15 +310,16 @@ fn runs_continue_where_they_ended() {
 #[test]
 fn records_of_another_schema_are_errors() {
     let folder = tempfile::tempdir().unwrap();
-    let record = Record { schema: 99, ..Record::new(find("multibit").unwrap(), "2026-11-24", true) };
+    let record =
+        PaperRecord { schema: 99, ..PaperRecord::new(find("multibit").unwrap(), "2026-11-24", true) };
     record.write(folder.path()).unwrap();
-    let error = Record::read(folder.path()).unwrap_err().to_string();
+    let error = PaperRecord::read(folder.path()).unwrap_err().to_string();
     assert!(
         error.ends_with("a record of schema 99; this program reads schema 1: measure it anew"),
         "{error}"
     );
-    std::fs::write(Record::path(folder.path()), "{").unwrap();
-    assert!(Record::read(folder.path()).unwrap_err().to_string().contains("record.json: EOF"));
+    std::fs::write(PaperRecord::path(folder.path()), "{").unwrap();
+    assert!(PaperRecord::read(folder.path()).unwrap_err().to_string().contains("record.json: EOF"));
 }
 
 fn timed(row: &str, column: &str, race: &str, runs: &[f64]) -> Point {
@@ -346,7 +347,7 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
         published: String::new(),
         judge: Judge::Ratio { of: at("*", "new"), over: at("*", "old"), is: Expected::Within([least, most]) },
     };
-    let found = Found { low: 2.0, least: 2.0, most: 2.0, high: 2.0, rows: 1 };
+    let found = JudgedRange { low: 2.0, least: 2.0, most: 2.0, high: 2.0, rows: 1 };
     assert_eq!(Verdict::of(&claim(1.5, 3.0), &points), Verdict::Reproduced(found));
     assert_eq!(Verdict::of(&claim(2.5, 3.0), &points), Verdict::NotReproduced(found, 1));
 
@@ -455,12 +456,12 @@ parts = [{ name = "all", work.values = { function = "planb/capacity", levels = [
 #[test]
 fn pages_say_what_is_missing_and_escape_what_they_quote() {
     let paper = file::read(FIGURE).unwrap();
-    let mut record = Record::new(&paper, "2026-11-24", false);
+    let mut record = PaperRecord::new(&paper, "2026-11-24", false);
     let points = vec![
         Point::new("1", "a & b", 2.0).noted("avx2"),
         Point::absent("10", "a & b", "takes 10 cores, and this machine has 2"),
     ];
-    record.parts.push(Done {
+    record.parts.push(FinishedPart {
         exhibit: "figure".into(),
         part: "all".into(),
         seconds: 1.0,

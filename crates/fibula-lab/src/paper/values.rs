@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
-use super::definition::Table;
+use super::definition::PaperTable;
 use super::{Context, FUNCTIONS, Point};
 
 /// Values that a function computes or measures; the error says why there are none.
@@ -48,12 +48,12 @@ impl fmt::Debug for Values {
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(file: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Call {
+        struct FunctionCall {
             function: String,
             #[serde(flatten)]
             parameters: toml::Table,
         }
-        let Call { function, parameters } = Call::deserialize(file)?;
+        let FunctionCall { function, parameters } = FunctionCall::deserialize(file)?;
         let found = FUNCTIONS.iter().copied().flatten().find(|(name, _)| *name == function);
         let (_, bind) = found.ok_or_else(|| D::Error::custom(format!("no function '{function}'")))?;
         let measure = bind(parameters).map_err(|error| D::Error::custom(error.message()))?;
@@ -65,12 +65,12 @@ impl<'de> Deserialize<'de> for Values {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OfTable {
-    pub(super) table: Table,
+    pub(super) table: PaperTable,
 }
 
 /// The parameters of a function of several tables.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OfTables {
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<PaperTable>,
 }

@@ -43,20 +43,20 @@ impl Ratio {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// It is: every interval is between the bounds.
-    Reproduced(Found),
+    Reproduced(JudgedRange),
     /// It is not: in this many rows, the whole interval is beyond the bounds.
-    NotReproduced(Found, usize),
+    NotReproduced(JudgedRange, usize),
     /// An interval reaches over a bound, and no row is beyond it.
-    Undecided(Found),
+    Undecided(JudgedRange),
     /// It could not be otherwise, for this reason, and so it shows nothing.
-    ByConstruction(Found, String),
+    ByConstruction(JudgedRange, String),
     /// What it rests on was not measured.
     Missing(String),
 }
 
 /// What a claim was judged by: the least and the greatest of its values, with the ends of their intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct JudgedRange {
     /// The lowest end of an interval.
     pub low: f64,
     /// The least value.
@@ -69,7 +69,7 @@ pub struct Found {
     pub rows: usize,
 }
 
-impl Found {
+impl JudgedRange {
     fn of(values: &[[f64; 3]]) -> Option<Self> {
         let fold = |place: usize, by: fn(f64, f64) -> f64| values.iter().map(|value| value[place]).reduce(by);
         Some(Self {
@@ -82,7 +82,7 @@ impl Found {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for JudgedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { low, least, most, high, rows } = *self;
         let number = super::report::number;
@@ -111,7 +111,7 @@ impl Verdict {
         let (values, bounds) = match &claim.judge {
             Judge::Missing(why) => return Self::Missing(why.clone()),
             Judge::Construction { of, why } => {
-                return Found::of(&intervals(points, of))
+                return JudgedRange::of(&intervals(points, of))
                     .map_or_else(Self::unmeasured, |found| Self::ByConstruction(found, why.clone()));
             }
             Judge::Value { of, is } => (intervals(points, of), is),
@@ -125,7 +125,7 @@ impl Verdict {
                 (at(points, of).iter().filter_map(ratio).collect(), is)
             }
         };
-        let Some(found) = Found::of(&values) else { return Self::unmeasured() };
+        let Some(found) = JudgedRange::of(&values) else { return Self::unmeasured() };
         let (least, most) = bounds.ends();
         let beyond = values.iter().filter(|value| value[2] < least || value[0] > most).count();
         match () {

@@ -21,12 +21,12 @@ pub struct Tools {
     pub heap: Option<fn() -> usize>,
     /// Called with a message before something that takes long.
     pub say: Arc<dyn Fn(&str)>,
-    found: Arc<Found>,
+    found: Arc<LocatedTools>,
 }
 
 /// The results of looking, kept for later calls.
 #[derive(Default)]
-struct Found {
+struct LocatedTools {
     modules: OnceLock<Result<Vec<String>, String>>,
     go: OnceLock<Result<String, String>>,
 }

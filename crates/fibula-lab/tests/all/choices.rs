@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use fibula_lab::choice::{self, Judged, Recorded};
+use fibula_lab::choice::{self, JudgedChoice, MachineRecord};
 
 /// The percentage of choices that must be within 10 %. The record has 95.8; the rest is mostly noise of measurements, and
 /// small trees with other levels than those of the next measured sizes.
 const WITHIN_A_TENTH: f64 = 95.0;
 
 /// Returns all records, with the names of their machines.
-fn records() -> Vec<(String, Recorded)> {
+fn records() -> Vec<(String, MachineRecord)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/choices");
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let read = |path: &Path| fs::read_to_string(path).unwrap().parse().unwrap();
@@ -18,7 +18,7 @@ fn records() -> Vec<(String, Recorded)> {
 }
 
 /// Returns the percentage of choices that cost at most this factor.
-fn within(judged: &[&Judged], most: f64) -> f64 {
+fn within(judged: &[&JudgedChoice], most: f64) -> f64 {
     let count = judged.iter().filter(|judged| judged.loss <= most).count();
     100.0 * count as f64 / judged.len() as f64
 }
@@ -29,7 +29,7 @@ fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
     assert!(!records.is_empty());
     for (machine, recorded) in records {
         let judged = choice::judge(&recorded);
-        let held_out: Vec<&Judged> = judged.iter().filter(|judged| judged.is_held_out).collect();
+        let held_out: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.is_held_out).collect();
         let tables: std::collections::BTreeSet<&str> = held_out.iter().map(|judged| &*judged.table).collect();
         assert!(held_out.len() >= 1_000 && tables.len() >= 20, "{machine}: {}", held_out.len());
         let share = within(&held_out, 1.1);
@@ -43,12 +43,12 @@ fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
 #[test]
 fn a_record_is_read_back() {
     for (machine, recorded) in records() {
-        assert_eq!(recorded.to_string().parse::<Recorded>().unwrap(), recorded, "{machine}");
+        assert_eq!(recorded.to_string().parse::<MachineRecord>().unwrap(), recorded, "{machine}");
     }
-    assert!("".parse::<Recorded>().is_err());
+    assert!("".parse::<MachineRecord>().is_err());
     let (_, first) = records().swap_remove(0);
     let damaged = first.to_string().replace("engine ", "sculpture ");
-    assert!(damaged.parse::<Recorded>().unwrap_err().to_string().contains("line"));
+    assert!(damaged.parse::<MachineRecord>().unwrap_err().to_string().contains("line"));
 }
 
 #[test]
@@ -65,6 +65,6 @@ fn the_judge_tells_a_bad_choice() {
         }
     }
     let judged = choice::judge(&recorded);
-    let judged: Vec<&Judged> = judged.iter().collect();
+    let judged: Vec<&JudgedChoice> = judged.iter().collect();
     assert!(within(&judged, 1.1) < 95.0);
 }

@@ -21,7 +21,7 @@ use super::lane::round;
 use super::plan::PlanError;
 use super::runner::{BenchError, Progress};
 
-pub use row::{DevicePlan, DeviceRecord, DeviceRow, Form};
+pub use row::{DeviceForm, DevicePlan, DeviceRecord, DeviceRow};
 
 /// What is known of a coprocessor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,7 +54,8 @@ pub trait OnDevice<K: Key> {
     ///
     /// # Errors
     /// When the device fails.
-    fn lookup(&mut self, way: Way, keys: &[K], results: &mut [Option<NextHop>]) -> Result<f64, String>;
+    fn lookup(&mut self, way: DeviceMode, keys: &[K], results: &mut [Option<NextHop>])
+    -> Result<f64, String>;
 
     /// Leaves addresses on the device, as many as a buffer has.
     ///
@@ -71,9 +72,9 @@ pub trait OnDevice<K: Key> {
 
 /// How addresses are looked up.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Way {
-    /// Who looks up. Not [`Form::Resident`].
-    pub form: Form,
+pub struct DeviceMode {
+    /// Who looks up. Not [`DeviceForm::Resident`].
+    pub form: DeviceForm,
     /// Addresses of a buffer.
     pub buffer: usize,
     /// Threads of the processor.
@@ -83,8 +84,8 @@ pub struct Way {
 }
 
 /// One form with one size of buffers.
-struct Lane {
-    way: Way,
+struct DeviceLane {
+    way: DeviceMode,
     /// Lookups a second, as far as is known.
     pace: f64,
     share: f64,
@@ -173,12 +174,13 @@ fn measure<K: Key>(
             time_lane(&mut lanes[at], &mut *table, &traffic.keys, &mut results, slot);
         }
     }
-    let alone = lanes.iter().find(|lane| lane.way.form == Form::Processor).map(|lane| lane.runs.clone());
+    let alone =
+        lanes.iter().find(|lane| lane.way.form == DeviceForm::Processor).map(|lane| lane.runs.clone());
     let memory = fib.memory();
     lanes
         .into_iter()
         .map(|lane| {
-            let on_device = lane.way.form != Form::Processor;
+            let on_device = lane.way.form != DeviceForm::Processor;
             let mut row = DeviceRow {
                 form: lane.way.form,
                 batch: if on_device { lane.way.buffer } else { BATCH },
@@ -200,15 +202,18 @@ fn measure<K: Key>(
 /// Addresses of a call on the processor.
 pub const BATCH: usize = 256;
 
-fn lanes(plan: &DevicePlan) -> Vec<Lane> {
+fn lanes(plan: &DevicePlan) -> Vec<DeviceLane> {
     let mut lanes = Vec::new();
     for &form in &plan.forms {
         let buffers = if form.has_buffers() { &plan.buffers[..] } else { &plan.buffers[..1] };
         for &buffer in buffers {
-            let both = matches!(form, Form::Processor | Form::BothSynchronous | Form::BothAsynchronous);
-            let way = Way { form, buffer, threads: if both { plan.threads } else { 0 }, share: None };
-            let share = if form == Form::Processor { 0.0 } else { 1.0 };
-            lanes.push(Lane { way, pace: 1.0, share, wrong: 0, error: None, runs: Vec::new() });
+            let both = matches!(
+                form,
+                DeviceForm::Processor | DeviceForm::BothSynchronous | DeviceForm::BothAsynchronous
+            );
+            let way = DeviceMode { form, buffer, threads: if both { plan.threads } else { 0 }, share: None };
+            let share = if form == DeviceForm::Processor { 0.0 } else { 1.0 };
+            lanes.push(DeviceLane { way, pace: 1.0, share, wrong: 0, error: None, runs: Vec::new() });
         }
     }
     lanes
@@ -216,7 +221,7 @@ fn lanes(plan: &DevicePlan) -> Vec<Lane> {
 
 /// Looks all keys up as the timed runs will, and compares the answers.
 fn check_lane<K: Key>(
-    lane: &mut Lane,
+    lane: &mut DeviceLane,
     table: &mut dyn OnDevice<K>,
     keys: &[K],
     expected: &[Option<NextHop>],
@@ -226,7 +231,7 @@ fn check_lane<K: Key>(
     results.fill(NextHop::new(u32::MAX));
     // Answers that stay on the device cannot be compared: those of the same kernel that come back are.
     let way = match lane.way.form {
-        Form::Resident => Way { form: Form::Synchronous, ..lane.way },
+        DeviceForm::Resident => DeviceMode { form: DeviceForm::Synchronous, ..lane.way },
         _ => lane.way,
     };
     match table.lookup(way, keys, results) {
@@ -241,7 +246,7 @@ fn check_lane<K: Key>(
 }
 
 fn time_lane<K: Key>(
-    lane: &mut Lane,
+    lane: &mut DeviceLane,
     table: &mut dyn OnDevice<K>,
     keys: &[K],
     results: &mut [Option<NextHop>],
@@ -250,7 +255,7 @@ fn time_lane<K: Key>(
     if lane.error.is_some() {
         return;
     }
-    let resident = lane.way.form == Form::Resident;
+    let resident = lane.way.form == DeviceForm::Resident;
     let of_buffer = &keys[..keys.len().min(lane.way.buffer)];
     let keys = if resident { of_buffer } else { keys };
     let passes = ((lane.pace * slot / keys.len() as f64) as usize).max(1);
@@ -299,7 +304,7 @@ fn blank<K: Key>(
         device_name: name,
         driver,
         device_is_processor: is_processor,
-        form: Form::Synchronous,
+        form: DeviceForm::Synchronous,
         share: None,
         mlps_median: None,
         mlps_min: None,

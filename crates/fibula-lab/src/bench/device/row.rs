@@ -9,7 +9,7 @@ use crate::bench::record::Record;
 /// Who looks up, and how addresses and answers are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum DeviceForm {
     /// The processor alone.
     Processor,
     /// The device alone: a buffer is sent, looked up and fetched, and then the next one.
@@ -24,7 +24,7 @@ pub enum Form {
     Resident,
 }
 
-impl Form {
+impl DeviceForm {
     /// All forms.
     pub const ALL: [Self; 6] = [
         Self::Processor,
@@ -59,7 +59,7 @@ impl Form {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DevicePlan {
     /// The forms.
-    pub forms: Vec<Form>,
+    pub forms: Vec<DeviceForm>,
     /// Addresses of a buffer.
     pub buffers: Vec<usize>,
     /// Names of traffic patterns.
@@ -81,7 +81,7 @@ impl Default for DevicePlan {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            forms: Form::ALL.to_vec(),
+            forms: DeviceForm::ALL.to_vec(),
             buffers: vec![1 << 12, 1 << 16, 1 << 20, 1 << 21],
             traffic: vec!["rnd".to_owned(), "match".to_owned()],
             threads: cores.saturating_sub(1).max(1),
@@ -119,7 +119,7 @@ pub struct DeviceRow {
     /// Whether the device is the processor itself. Rates then show that it works, and are no measurement of a coprocessor.
     pub device_is_processor: bool,
     /// Who looks up, and how addresses are sent.
-    pub form: Form,
+    pub form: DeviceForm,
     /// The share of the addresses that the device looked up.
     pub share: Option<f64>,
     /// Million lookups a second by wall-clock time, median of the runs. All transfers count but those of `resident`.

@@ -36,7 +36,7 @@ pub struct Outcome {
     /// The figure that the target needs, where it is known.
     pub target_value: Option<f64>,
     /// Whether the target is met.
-    pub verdict: Verdict,
+    pub verdict: TargetVerdict,
     /// The part of the target that was reached: 1 or more if it is met.
     pub reached: Option<f64>,
     /// A further goal, in words.
@@ -44,7 +44,7 @@ pub struct Outcome {
     /// The figure that the goal needs.
     pub goal_value: Option<f64>,
     /// Whether the goal is met.
-    pub goal_verdict: Option<Verdict>,
+    pub goal_verdict: Option<TargetVerdict>,
     /// The best of the engines it is compared with.
     pub peer: Option<Peer>,
     /// How many times better than the best peer: the median of the ratios in the same run.
@@ -72,7 +72,7 @@ pub struct Peer {
 
 /// Whether a target is met. The interval of the measured figure, or of its ratio to that of the best peer, decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Verdict {
+pub enum TargetVerdict {
     /// The whole interval reaches it.
     #[serde(rename = "met")]
     Met,
@@ -90,7 +90,7 @@ pub enum Verdict {
     NotMeasured,
 }
 
-impl Verdict {
+impl TargetVerdict {
     /// Returns the name in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -153,7 +153,7 @@ fn blank<K: Key>(family: &'static str, target: &Target) -> Outcome {
         measured_high: None,
         target: target.reach.map_or(String::new(), in_words),
         target_value: None,
-        verdict: if target.reach.is_some() { Verdict::NotMeasured } else { Verdict::GoalOnly },
+        verdict: if target.reach.is_some() { TargetVerdict::NotMeasured } else { TargetVerdict::GoalOnly },
         reached: None,
         goal: target.goal.map(in_words),
         goal_value: None,
@@ -213,8 +213,8 @@ fn outcome<K: Key>(family: &'static str, target: &Target, measured: &Measured, n
 }
 
 /// A figure compared with a bound.
-struct Judged {
-    verdict: Verdict,
+struct JudgedFigure {
+    verdict: TargetVerdict,
     /// The figure that the bound needs.
     bound: Option<f64>,
     /// The part of the bound that was reached.
@@ -223,13 +223,13 @@ struct Judged {
     missing: Vec<String>,
 }
 
-fn judge<K: Key>(bound: Bound, figure: Figure, own: Value<'_>, measured: &Measured) -> Judged {
+fn judge<K: Key>(bound: Bound, figure: Figure, own: Value<'_>, measured: &Measured) -> JudgedFigure {
     let (factor, peers) = match bound {
         Bound::AtLeast(bound) | Bound::AtMost(bound) => {
             let less = less_is_better(figure);
-            let (value, verdict) = (own.interval.median, Verdict::of(own.interval, bound, less));
+            let (value, verdict) = (own.interval.median, TargetVerdict::of(own.interval, bound, less));
             let reached = if less { bound / value } else { value / bound };
-            return Judged { verdict, bound: Some(bound), reached: Some(reached), missing: Vec::new() };
+            return JudgedFigure { verdict, bound: Some(bound), reached: Some(reached), missing: Vec::new() };
         }
         Bound::Times(factor, peers) => (factor.here(), peers),
     };
@@ -237,18 +237,18 @@ fn judge<K: Key>(bound: Bound, figure: Figure, own: Value<'_>, measured: &Measur
     let Some((peer, ratio)) = best_peer(peers, figure, measured, own) else {
         let none = "none of them has a figure".to_owned();
         let missing = if missing.is_empty() { vec![none] } else { missing };
-        return Judged { verdict: Verdict::NotMeasured, bound: None, reached: None, missing };
+        return JudgedFigure { verdict: TargetVerdict::NotMeasured, bound: None, reached: None, missing };
     };
     let best = peer.interval.median;
     let needed = if less_is_better(figure) { best / factor } else { best * factor };
     // A figure that misses against the peers that were measured has missed; one that does not might have missed
     // against the absent ones.
-    let verdict = match Verdict::of(ratio, factor, false) {
-        Verdict::Missed => Verdict::Missed,
-        _ if vital => Verdict::NotMeasured,
+    let verdict = match TargetVerdict::of(ratio, factor, false) {
+        TargetVerdict::Missed => TargetVerdict::Missed,
+        _ if vital => TargetVerdict::NotMeasured,
         verdict => verdict,
     };
-    Judged { verdict, bound: Some(needed), reached: Some(ratio.median / factor), missing }
+    JudgedFigure { verdict, bound: Some(needed), reached: Some(ratio.median / factor), missing }
 }
 
 /// Returns the peer to which our engine has the least ratio, and the ratio: greater than 1 if ours is better.

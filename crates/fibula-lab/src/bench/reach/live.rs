@@ -35,13 +35,13 @@ pub enum Live {
 
 /// The figures of an engine.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Figures {
+pub(super) struct LiveFigures {
     runs: Vec<(Live, Vec<f64>)>,
     /// Microseconds of a change of the default route.
     pub(super) default_route: f64,
 }
 
-impl Figures {
+impl LiveFigures {
     fn add(&mut self, live: Live, figure: f64) {
         match self.runs.iter_mut().find(|(of, _)| *of == live) {
             Some((_, runs)) => runs.push(figure),
@@ -67,7 +67,11 @@ pub(super) struct Amount {
 }
 
 /// Returns the figures of an engine of the registry, or why it has none.
-pub(super) fn measure<K: Key>(name: &str, routes: &dyn Routes<K>, amount: Amount) -> Result<Figures, String> {
+pub(super) fn measure<K: Key>(
+    name: &str,
+    routes: &dyn Routes<K>,
+    amount: Amount,
+) -> Result<LiveFigures, String> {
     let line = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
     if line.update != Update::InPlace {
         return Err("it is built anew for each call of a live table".to_owned());
@@ -93,8 +97,8 @@ fn run(
     routes: &[(IpPrefix, NextHop)],
     options: Options,
     amount: Amount,
-) -> Result<Figures, Box<dyn std::error::Error>> {
-    let mut figures = Figures::default();
+) -> Result<LiveFigures, Box<dyn std::error::Error>> {
+    let mut figures = LiveFigures::default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for run in 0..amount.runs {
         let seed = run as u64;

@@ -7,7 +7,7 @@ use fibula::net::{Key, Routes};
 use fibula::simd::Isa;
 
 use super::super::contestant::{Contestant, least_with};
-use super::super::field::{Entry, Field, KeySet, Start, race};
+use super::super::field::{Entry, Field, KeySet, LaneStart, race};
 use super::super::key_sets::Traffic;
 use super::super::peers;
 use super::super::plan::{Estimate, Order, Plan, RUNS_MIN};
@@ -110,7 +110,7 @@ impl<'a, K: Key> Measure<'a, K> {
         set: &'f KeySet<'f, K>,
         survey: &[Row],
         race: Race,
-    ) -> Vec<Start<'f, K>> {
+    ) -> Vec<LaneStart<'f, K>> {
         let mut chosen: Vec<&Row> = Vec::new();
         for name in self.ours {
             chosen.extend(fastest(survey, race, race.own, &|row| row.is_ours() && row.engine == *name));
@@ -134,7 +134,7 @@ impl<'a, K: Key> Measure<'a, K> {
     }
 
     /// Times these in turn, with this share of the time.
-    fn race(&mut self, starts: &[Start<'_, K>], share: f64) -> Vec<Row> {
+    fn race(&mut self, starts: &[LaneStart<'_, K>], share: f64) -> Vec<Row> {
         let runs = self.plan.runs.max(RUNS);
         let lanes = Plan { runs, seconds: self.plan.seconds * share, ..self.plan.clone() };
         let estimate = Estimate { steps: starts.len() * (runs + 1), ..lanes.estimate(0, starts.len(), 0, 0) };
@@ -142,7 +142,7 @@ impl<'a, K: Key> Measure<'a, K> {
     }
 
     /// Times two ways of each of our engines in turn.
-    fn pairs(&mut self, figure: Figure, pairs: Vec<[Start<'_, K>; 2]>, measured: &mut Measured) {
+    fn pairs(&mut self, figure: Figure, pairs: Vec<[LaneStart<'_, K>; 2]>, measured: &mut Measured) {
         let starts: Vec<_> = pairs.into_iter().flatten().collect();
         let rows = self.race(&starts, PAIRS / 2.0);
         measured.pairs.extend(rows.as_chunks::<2>().0.iter().map(|pair| (figure, pair.clone())));
@@ -337,8 +337,8 @@ fn start<'f, K: Key>(
     set: &'f KeySet<'f, K>,
     row: &Row,
     threads: usize,
-) -> Option<Start<'f, K>> {
+) -> Option<LaneStart<'f, K>> {
     let racer = field.racers.iter().position(|racer| racer.contestant.name == row.engine)?;
     let kernel = field.racers[racer].kernels.iter().position(|kernel| kernel.isa == row.isa)?;
-    Some(Start { field, racer, kernel, set, batch: row.batch, threads, order: Order::Host })
+    Some(LaneStart { field, racer, kernel, set, batch: row.batch, threads, order: Order::Host })
 }

@@ -39,7 +39,7 @@ use super::plan::{Order, Plan, PlanError};
 use super::row::Row;
 use super::runner::{BenchError, Progress};
 
-pub use judge::{Outcome, Peer, Verdict};
+pub use judge::{Outcome, Peer, TargetVerdict};
 pub use live::Live;
 use measure::Measure;
 pub use tables::with_hosts;
@@ -72,7 +72,7 @@ struct Measured {
     bytes: Vec<(Variant, String, Result<f64, String>)>,
     small: Vec<Small>,
     /// By engine: figures of a live table, or why there are none.
-    live: Vec<(String, Result<live::Figures, String>)>,
+    live: Vec<(String, Result<live::LiveFigures, String>)>,
 }
 
 /// A table of few routes.

@@ -65,13 +65,13 @@ fn each_structure_has_each_target<K: Key>() {
         assert_eq!(outcome.measured.is_none(), cannot, "{outcome:?}");
         assert!(outcome.measured.is_some() || !outcome.notes.is_empty());
         assert!(outcome.measured_low <= outcome.measured && outcome.measured <= outcome.measured_high);
-        let goal_only = outcome.verdict == Verdict::GoalOnly;
+        let goal_only = outcome.verdict == TargetVerdict::GoalOnly;
         assert_eq!(outcome.target.is_empty(), goal_only);
         assert!(!goal_only || outcome.goal_verdict.is_some());
     }
     // Without rivals in the run, nothing can be judged as ahead of all contestants.
     for outcome in judged(&reach, "SEQ", "slow") {
-        assert!([Verdict::NotMeasured, Verdict::Missed].contains(&outcome.verdict));
+        assert!([TargetVerdict::NotMeasured, TargetVerdict::Missed].contains(&outcome.verdict));
         assert!(outcome.notes.iter().any(|note| note.starts_with("DPDK: not measured: needs --rivals")));
         assert_eq!(outcome.target, "ahead of contestants");
         assert!(outcome.ratio_low <= outcome.ratio && outcome.ratio <= outcome.ratio_high);
@@ -79,11 +79,15 @@ fn each_structure_has_each_target<K: Key>() {
     // The range search is the sorted array.
     let small = judged(&reach, "1000 routes, bytes", "small")[0];
     assert!(
-        small.measured.unwrap() <= small.target_value.unwrap() && small.verdict == Verdict::Met,
+        small.measured.unwrap() <= small.target_value.unwrap() && small.verdict == TargetVerdict::Met,
         "{small:?}"
     );
     let slow = judged(&reach, "bytes a prefix", "slow")[0];
-    assert_eq!((slow.verdict, slow.goal_verdict), (Verdict::Missed, Some(Verdict::Missed)), "{slow:?}");
+    assert_eq!(
+        (slow.verdict, slow.goal_verdict),
+        (TargetVerdict::Missed, Some(TargetVerdict::Missed)),
+        "{slow:?}"
+    );
     // Races have runs enough for an interval, of everything that takes part.
     let races = reach.rows.iter().filter(|row| row.runs >= RUNS);
     assert!(races.clone().any(is_ours) && races.clone().any(|row| !is_ours(row)));
@@ -100,7 +104,7 @@ fn a_family_without_a_structure_of_our_own_says_so() {
     let reach = reach::<u128>(&contestants());
     assert!(reach.rows.is_empty() && !reach.outcomes.is_empty());
     for outcome in &reach.outcomes {
-        assert!([Verdict::NotMeasured, Verdict::GoalOnly].contains(&outcome.verdict));
+        assert!([TargetVerdict::NotMeasured, TargetVerdict::GoalOnly].contains(&outcome.verdict));
         assert_eq!(outcome.engine, None);
         assert_eq!(outcome.notes, ["there is no engine of our own for IPv6 yet"]);
     }
@@ -119,7 +123,7 @@ fn peers_are_found_by_their_names() {
     assert!(random.notes.is_empty(), "{:?}", random.notes);
     let peer = random.peer.as_ref().unwrap();
     assert!(peers::is_peer(&peer.engine), "{peer:?}");
-    assert_ne!(random.verdict, Verdict::NotMeasured);
+    assert_ne!(random.verdict, TargetVerdict::NotMeasured);
     let factor = if Machine::this().is_amd() { 2.7 } else { 3.0 };
     assert_eq!(random.target, format!("{factor} x contestants"));
     assert!((random.target_value.unwrap() / peer.measured - factor).abs() < 0.01);
@@ -158,7 +162,7 @@ fn reach_row() -> Row {
 }
 
 /// The outcome of "MATCH, rte_fib6" for an engine with these rates against rates of two rivals.
-fn verdict(own: &[f64], first: &[f64], second: &[f64]) -> (Verdict, Option<String>) {
+fn verdict(own: &[f64], first: &[f64], second: &[f64]) -> (TargetVerdict, Option<String>) {
     let target = TARGETS.iter().find(|target| target.work == "MATCH, batch 16, rte_fib6").unwrap();
     let Figure::Rate(race) = target.figure else { panic!("a rate") };
     let rivals = [("rte-fib6-2b-scalar", first), ("rte-fib6-4b-avx512", second)];
@@ -176,16 +180,16 @@ fn ratios_of_the_same_run_decide() {
     let theirs: Vec<f64> = (0..15).map(|run| 100.0 / f64::from(run + 1)).collect();
     let by = |factor: f64| theirs.iter().map(|rate| rate * factor).collect::<Vec<_>>();
     let second = Some("rte-fib6-4b-avx512".to_owned());
-    assert_eq!(verdict(&by(1.1), &by(0.5), &theirs), (Verdict::Met, second.clone()));
-    assert_eq!(verdict(&by(0.9), &by(0.5), &theirs), (Verdict::Missed, second.clone()));
+    assert_eq!(verdict(&by(1.1), &by(0.5), &theirs), (TargetVerdict::Met, second.clone()));
+    assert_eq!(verdict(&by(0.9), &by(0.5), &theirs), (TargetVerdict::Missed, second.clone()));
     // Ahead in half of the runs.
     let mut mixed = by(1.1);
     mixed.iter_mut().step_by(2).for_each(|rate| *rate *= 0.8);
-    assert_eq!(verdict(&mixed, &by(0.5), &theirs), (Verdict::Undecided, second));
+    assert_eq!(verdict(&mixed, &by(0.5), &theirs), (TargetVerdict::Undecided, second));
     // The best of both decides, whichever it is.
     assert_eq!(
         verdict(&by(1.1), &by(1.2), &theirs),
-        (Verdict::Missed, Some("rte-fib6-2b-scalar".to_owned()))
+        (TargetVerdict::Missed, Some("rte-fib6-2b-scalar".to_owned()))
     );
 }
 
@@ -200,7 +204,7 @@ fn batches_that_were_not_measured_are_named() {
     let burst = judged(&reach, "RND, batch 16", "mine")[0];
     assert_eq!(
         (burst.verdict, &burst.notes[..]),
-        (Verdict::NotMeasured, &["batches of 16 were not measured".to_owned()][..])
+        (TargetVerdict::NotMeasured, &["batches of 16 were not measured".to_owned()][..])
     );
 }
 
@@ -279,7 +283,7 @@ fn live_tables_are_measured_for_structures_that_change_in_place() {
         assert!(outcome.measured.is_some() || cores == 1, "{outcome:?}");
     }
     for outcome in live("range-btree") {
-        assert_eq!(outcome.verdict, Verdict::NotMeasured);
+        assert_eq!(outcome.verdict, TargetVerdict::NotMeasured);
         assert_eq!(outcome.notes, ["it is built anew for each call of a live table"]);
     }
 }

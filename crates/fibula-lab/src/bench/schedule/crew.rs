@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::row::Form;
+use super::row::Division;
 
 /// The cores of some threads, and a pool of as many for the run-time.
 pub(super) struct Crew {
@@ -39,7 +39,7 @@ impl Crew {
     /// cover each pass once, and what `state` made for its thread.
     pub(super) fn run<S>(
         &self,
-        form: Form,
+        form: Division,
         chunk: usize,
         (items, passes): (usize, usize),
         state: &(impl Fn() -> S + Sync),
@@ -52,20 +52,20 @@ impl Crew {
             first..(first + chunk).min(items)
         };
         match (form, &self.pool) {
-            (Form::Static, _) => self.by_hand(&|thread| {
+            (Division::Static, _) => self.by_hand(&|thread| {
                 let share = items * thread / threads..items * (thread + 1) / threads;
                 let mut state = state();
                 let begin = Instant::now();
                 (0..passes).for_each(|_| work(&mut state, share.clone()));
                 (begin, Instant::now())
             }),
-            (Form::Rayon, Some(pool)) => pool.install(|| {
+            (Division::Rayon, Some(pool)) => pool.install(|| {
                 let begin = Instant::now();
                 let all = (0..chunks * passes).into_par_iter();
                 all.for_each_init(state, |state, number| work(state, range(number)));
                 begin.elapsed()
             }),
-            (Form::Dynamic | Form::Rayon, _) => {
+            (Division::Dynamic | Division::Rayon, _) => {
                 let next = Counter(AtomicUsize::new(0));
                 self.by_hand(&|_| {
                     let mut state = state();

@@ -32,15 +32,15 @@ use super::plan::PlanError;
 use super::runner::{BenchError, Progress};
 use crew::Crew;
 
-pub use row::{Form, SchedulePlan, ScheduleRecord, ScheduleRow};
+pub use row::{Division, SchedulePlan, ScheduleRecord, ScheduleRow};
 
 /// The fewest lookups of a run.
 const LOOKUPS_MIN: usize = 4096;
 
 /// One engine in one form, with one size of chunks and one number of threads.
-struct Lane {
+struct ScheduleLane {
     structure: usize,
-    form: Form,
+    form: Division,
     chunk: usize,
     threads: usize,
     /// Lookups a second, as far as is known.
@@ -85,7 +85,7 @@ pub fn run<K: Key>(
     total += lanes.len() * (plan.runs + 1);
     let crews = crews(plan, &cores);
     let expected = answers(judges.first.1.as_ref(), &traffic.keys);
-    let keys_of = |lane: &Lane| {
+    let keys_of = |lane: &ScheduleLane| {
         let limit = contestants[lane.structure].keys_limit(routes.len());
         &traffic.keys[..traffic.keys.len().min(limit)]
     };
@@ -123,13 +123,17 @@ pub fn run<K: Key>(
 }
 
 /// Returns what is measured: for each engine, form, chunk and number of threads that there are cores for.
-fn lanes<K: Key>(plan: &SchedulePlan, built: &[Result<Box<dyn Fib<K>>, String>], cores: usize) -> Vec<Lane> {
+fn lanes<K: Key>(
+    plan: &SchedulePlan,
+    built: &[Result<Box<dyn Fib<K>>, String>],
+    cores: usize,
+) -> Vec<ScheduleLane> {
     let mut lanes = Vec::new();
     for structure in (0..built.len()).filter(|&at| built[at].is_ok()) {
         for &threads in plan.threads.iter().filter(|&&threads| threads <= cores) {
             for (form, chunk) in plan.ways() {
                 let (pace, wrong, runs) = (1.0, 0, Vec::new());
-                lanes.push(Lane { structure, form, chunk, threads, pace, wrong, runs });
+                lanes.push(ScheduleLane { structure, form, chunk, threads, pace, wrong, runs });
             }
         }
     }
@@ -156,7 +160,7 @@ fn look_up<K: Key>(fib: &dyn Fib<K>, batch: usize, keys: &[K], results: &mut [Op
 
 fn time<K: Key>(
     crew: &Crew,
-    lane: &Lane,
+    lane: &ScheduleLane,
     batch: usize,
     fib: &dyn Fib<K>,
     keys: &[K],
@@ -179,14 +183,14 @@ fn time<K: Key>(
 }
 
 /// Returns the most keys whose answers are kept at once.
-fn piece(lane: &Lane, batch: usize) -> usize {
-    if lane.form == Form::Static { batch } else { lane.chunk }
+fn piece(lane: &ScheduleLane, batch: usize) -> usize {
+    if lane.form == Division::Static { batch } else { lane.chunk }
 }
 
 /// Looks all keys up as the timed runs will, and compares the answers.
 fn check<K: Key>(
     crew: &Crew,
-    lane: &Lane,
+    lane: &ScheduleLane,
     batch: usize,
     fib: &dyn Fib<K>,
     keys: &[K],
@@ -221,7 +225,7 @@ fn rows<K: Key>(
     routes: &dyn Routes<K>,
     contestants: &[Contestant<K>],
     built: &[Result<Box<dyn Fib<K>>, String>],
-    lanes: &[Lane],
+    lanes: &[ScheduleLane],
     cores: usize,
 ) -> Vec<ScheduleRow> {
     let mut rows = Vec::new();
@@ -253,7 +257,7 @@ fn rows<K: Key>(
                 if row.error.is_none() && threads > cores {
                     row.error = Some(missing(threads, cores, plan.reserve));
                 }
-                let same = |lane: &&Lane, threads: usize| {
+                let same = |lane: &&ScheduleLane, threads: usize| {
                     (lane.structure, lane.form, lane.chunk, lane.threads) == (structure, form, chunk, threads)
                 };
                 if let Some(lane) = lanes.iter().find(|lane| same(lane, threads)) {
@@ -278,9 +282,9 @@ fn missing(threads: usize, cores: usize, reserve: bool) -> String {
 
 impl SchedulePlan {
     /// Returns the forms with their chunks; shares have no chunks.
-    fn ways(&self) -> impl Iterator<Item = (Form, usize)> + '_ {
+    fn ways(&self) -> impl Iterator<Item = (Division, usize)> + '_ {
         self.forms.iter().flat_map(|&form| {
-            let chunks = if form == Form::Static { &[0][..] } else { &self.chunks };
+            let chunks = if form == Division::Static { &[0][..] } else { &self.chunks };
             chunks.iter().map(move |&chunk| (form, chunk))
         })
     }

@@ -9,7 +9,7 @@ use crate::bench::record::Record;
 /// How lookups are divided among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum Division {
     /// Each thread has its share of the keys, all of the same size.
     Static,
     /// A thread that is free takes the next chunk.
@@ -18,7 +18,7 @@ pub enum Form {
     Rayon,
 }
 
-impl Form {
+impl Division {
     /// All forms.
     pub const ALL: [Self; 3] = [Self::Static, Self::Dynamic, Self::Rayon];
 
@@ -37,7 +37,7 @@ impl Form {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SchedulePlan {
     /// The forms.
-    pub forms: Vec<Form>,
+    pub forms: Vec<Division>,
     /// Keys of a chunk, for the forms that have chunks.
     pub chunks: Vec<usize>,
     /// Numbers of threads.
@@ -61,7 +61,7 @@ pub struct SchedulePlan {
 impl Default for SchedulePlan {
     fn default() -> Self {
         Self {
-            forms: Form::ALL.to_vec(),
+            forms: Division::ALL.to_vec(),
             chunks: vec![1, 16, 256, 4096],
             threads: vec![1],
             reserve: false,
@@ -85,7 +85,7 @@ pub struct ScheduleRow {
     /// The pattern of the keys.
     pub traffic: String,
     /// `static`, `dynamic` or `rayon`.
-    pub form: Form,
+    pub form: Division,
     /// Keys of a chunk; 0 for shares.
     pub chunk: usize,
     /// Most keys of a call.

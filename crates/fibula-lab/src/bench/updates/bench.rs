@@ -13,8 +13,8 @@ use fibula_workload::random::Random;
 use fibula_workload::replay;
 use fibula_workload::table::{Profile, TableSpec, generate};
 
-use super::row::{Part, UpdatePlan, UpdateRow};
-use super::subject::{Done, Subject};
+use super::row::{RowSubject, UpdatePlan, UpdateRow};
+use super::subject::{ChangeTimes, Subject};
 use crate::bench::contestant::{self, Contestant};
 use crate::bench::runner::Progress;
 
@@ -58,7 +58,7 @@ pub(super) struct Bench<'a, K: TableKey> {
 
 /// What is measured together.
 #[derive(Debug, Clone, Copy)]
-enum Cell {
+enum UpdateCell {
     Length(u8),
     Batch(usize),
     Trace,
@@ -66,7 +66,7 @@ enum Cell {
     Readers(usize, bool),
 }
 
-impl Cell {
+impl UpdateCell {
     /// Returns what progress calls it.
     fn name(self) -> String {
         match self {
@@ -163,27 +163,31 @@ where
         Ok(self.rows)
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<UpdateCell> {
         let mut lengths: Vec<u8> = self.routes.iter().map(|route| route.prefix.len()).collect();
         lengths.sort_unstable();
         lengths.dedup();
-        let mut cells: Vec<Cell> = lengths.into_iter().map(Cell::Length).collect();
-        cells.extend(self.plan.batches.iter().map(|&batch| Cell::Batch(batch)));
+        let mut cells: Vec<UpdateCell> = lengths.into_iter().map(UpdateCell::Length).collect();
+        cells.extend(self.plan.batches.iter().map(|&batch| UpdateCell::Batch(batch)));
         if !self.trace.is_empty() {
-            cells.push(Cell::Trace);
+            cells.push(UpdateCell::Trace);
         }
         let cores = cores();
         // One reader without the writer is measured with the one beside it.
-        cells.extend([Cell::Readers(1, true), Cell::Readers(2, false), Cell::Readers(2, true)]);
+        cells.extend([
+            UpdateCell::Readers(1, true),
+            UpdateCell::Readers(2, false),
+            UpdateCell::Readers(2, true),
+        ]);
         if cores > 3 {
-            cells.extend([Cell::Readers(cores - 1, true), Cell::Readers(cores, false)]);
+            cells.extend([UpdateCell::Readers(cores - 1, true), UpdateCell::Readers(cores, false)]);
         }
         cells
     }
 
     fn measure(
         &mut self,
-        cell: Cell,
+        cell: UpdateCell,
         run: usize,
         number: usize,
         share: Duration,
@@ -193,27 +197,27 @@ where
         if subject.failure.is_some() {
             // Said once.
             if run == 0 && self.rows.iter().all(|row| row.engine != subject.name) {
-                let row = self.row(number, Part::Batch, self.plan.batch, self.plan.batch);
+                let row = self.row(number, RowSubject::Batch, self.plan.batch, self.plan.batch);
                 self.rows[row].error.clone_from(&self.subjects[number].failure);
             }
             return Ok(());
         }
         let measured = match cell {
             // What is built anew takes the same for every length.
-            Cell::Length(len) if in_place => {
-                let row = self.row(number, Part::Length, len.into(), self.plan.batch);
+            UpdateCell::Length(len) if in_place => {
+                let row = self.row(number, RowSubject::Length, len.into(), self.plan.batch);
                 let some = self.some(run, |route| route.prefix.len() == len);
                 self.toggle(number, row, &some, share)
             }
             // Rivals take one change after the other.
-            Cell::Batch(batch) if batch == 1 || !subject.rival => {
-                let row = self.row(number, Part::Batch, batch, batch);
+            UpdateCell::Batch(batch) if batch == 1 || !subject.rival => {
+                let row = self.row(number, RowSubject::Batch, batch, batch);
                 let some = self.some(run, |_| true);
                 self.toggle(number, row, &some, share)
             }
             // An engine that is rebuilt for each call follows the trace in the first run alone, because that takes long.
-            Cell::Trace if in_place || run == 0 => self.follow(number),
-            Cell::Readers(readers, beside) if run < READER_RUNS => {
+            UpdateCell::Trace if in_place || run == 0 => self.follow(number),
+            UpdateCell::Readers(readers, beside) if run < READER_RUNS => {
                 self.read(number, run, (readers, beside))?;
                 Ok(())
             }
@@ -239,7 +243,7 @@ where
     }
 
     /// Returns the number of the row, which is added if it is not there yet.
-    fn row(&mut self, number: usize, part: Part, at: usize, batch: usize) -> usize {
+    fn row(&mut self, number: usize, part: RowSubject, at: usize, batch: usize) -> usize {
         let Subject { name, rival, update, .. } = &self.subjects[number];
         let is = |row: &UpdateRow| row.engine == *name && row.part == part && row.at == at;
         if let Some(row) = self.rows.iter().position(is) {
@@ -290,7 +294,7 @@ where
             Update::InPlace => batch.max(TOGETHER),
             Update::Rebuild => batch,
         };
-        let mut total = Done::default();
+        let mut total = ChangeTimes::default();
         let mut groups = routes.chunks(together).peekable();
         while let Some(group) = groups.next() {
             let removals: Vec<_> = group.iter().map(|route| Change::Remove(route.prefix)).collect();
@@ -333,7 +337,7 @@ where
             let (mut end, mut spent, mut last) = (0, Duration::ZERO, None);
             for changes in trace.chunks(stretch) {
                 end += changes.len();
-                let row = self.row(number, Part::Trace, end, batch);
+                let row = self.row(number, RowSubject::Trace, end, batch);
                 let done = self.subjects[number].apply(changes, batch)?;
                 self.rows[row].take(done);
                 self.compare(number, row, changes)?;
@@ -365,7 +369,7 @@ where
     ) -> Result<(), Box<dyn Error>> {
         let Some(table) = self.subjects[number].table().cloned() else { return Ok(()) };
         let batch = self.plan.batch;
-        let part = if beside { Part::ReadersBeside } else { Part::ReadersIdle };
+        let part = if beside { RowSubject::ReadersBeside } else { RowSubject::ReadersIdle };
         let threads = readers + usize::from(beside);
         let row = self.row(number, part, readers, batch);
         if threads > cores() {
@@ -382,9 +386,9 @@ where
         self.rows[row].add(report.busy_mlps.iter().sum());
         self.rows[row].changes += report.totals.changed;
         self.rows[row].rebuilt += report.totals.rebuilt;
-        let idle = self.row(number, Part::ReadersIdle, readers, batch);
+        let idle = self.row(number, RowSubject::ReadersIdle, readers, batch);
         self.rows[idle].add(report.idle_mlps.iter().sum());
-        let writer = self.row(number, Part::WriterBeside, readers, batch);
+        let writer = self.row(number, RowSubject::WriterBeside, readers, batch);
         self.rows[writer].add(report.changes_per_busy_second() / 1e6);
         Ok(())
     }
@@ -398,7 +402,7 @@ where
         dwell: Duration,
     ) -> Result<replay::Report, Box<dyn Error>> {
         let name = &self.subjects[number].name;
-        let known = self.rows.iter().find(|row| row.engine == *name && row.part == Part::Batch);
+        let known = self.rows.iter().find(|row| row.engine == *name && row.part == RowSubject::Batch);
         let micros = known.and_then(|row| row.median).unwrap_or(1.0).max(0.01);
         let changes = (dwell.as_secs_f64() * 1e6 / micros) as usize;
         let routes: Vec<_> = self.routes.iter().map(|route| (route.prefix.into(), route.next_hop)).collect();
@@ -424,7 +428,7 @@ where
         let generated = RouteSlice::new(&generated)?;
         for (number, one) in self.contestants.iter().enumerate() {
             tell(number, &one.name);
-            let row = self.row(number, Part::Build, routes, routes);
+            let row = self.row(number, RowSubject::Build, routes, routes);
             match contestant::build(one, &generated) {
                 Ok(built) => built.times.iter().for_each(|time| self.rows[row].add(time.as_secs_f64() * 1e3)),
                 Err(error) => self.rows[row].error = Some(error),
@@ -457,7 +461,7 @@ fn spare<K: TableKey>(routes: &mut Rib<K>, seed: u64) -> Result<(), RibError> {
     Ok(())
 }
 
-impl Done {
+impl ChangeTimes {
     fn add(&mut self, other: Self) {
         self.time += other.time;
         self.changes += other.changes;
@@ -467,7 +471,7 @@ impl Done {
 
 impl UpdateRow {
     /// Adds a run of changes.
-    fn take(&mut self, done: Done) {
+    fn take(&mut self, done: ChangeTimes) {
         self.changes += done.changes;
         self.rebuilt += done.rebuilt;
         if done.changes > 0 {

@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 use std::collections::BTreeSet;
 
-use super::lines::{self, Line, Words};
-use super::row::{Part, UpdateRecord, UpdateRow};
+use super::lines::{self, UpdateLine, Words};
+use super::row::{RowSubject, UpdateRecord, UpdateRow};
 use crate::bench::chart::number;
 use crate::bench::document::{Document, commit, grouped, title};
 use fibula_workload::machine::slug;
@@ -84,37 +84,37 @@ impl Section<'_> {
         document.text.push('\n');
         let calls = format!("calls of {}", plan.batch);
         let length = format!("Random prefixes of one length, {calls}:");
-        self.chart(document, folder, Part::Length, ("length", &length, "prefix length"));
-        self.table(&mut document.text, Part::Length, &|at| format!("/{at}"));
+        self.chart(document, folder, RowSubject::Length, ("length", &length, "prefix length"));
+        self.table(&mut document.text, RowSubject::Length, &|at| format!("/{at}"));
         self.chart(
             document,
             folder,
-            Part::Batch,
+            RowSubject::Batch,
             ("batch", "Random prefixes, by the number of changes in a call:", "changes in a call"),
         );
-        self.table(&mut document.text, Part::Batch, &grouped);
+        self.table(&mut document.text, RowSubject::Batch, &grouped);
         if let Some(trace) = recorded {
             let text = format!(
                 "The trace `{trace}`, changes of the best route that change a route, {calls}; a structure that is built anew \
                  follows the beginning only:"
             );
-            self.chart(document, folder, Part::Trace, ("trace", &text, "changes of the trace so far"));
+            self.chart(document, folder, RowSubject::Trace, ("trace", &text, "changes of the trace so far"));
             self.trace(&mut document.text);
         }
         let _ = write!(
             document.text,
             "Building a generated table anew, without a live table around it, in ms:\n\n"
         );
-        self.table(&mut document.text, Part::Build, &|at| format!("{} prefixes", grouped(at)));
+        self.table(&mut document.text, RowSubject::Build, &|at| format!("{} prefixes", grouped(at)));
         self.readers(&mut document.text, &calls);
     }
 
-    fn of(&self, part: Part) -> impl Iterator<Item = &UpdateRow> {
+    fn of(&self, part: RowSubject) -> impl Iterator<Item = &UpdateRow> {
         self.rows.iter().copied().filter(move |row| row.part == part)
     }
 
     /// Returns the engines that have figures of this part, in order.
-    fn names(&self, part: Part) -> Vec<&str> {
+    fn names(&self, part: RowSubject) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for row in self.of(part).filter(|row| row.median.is_some()) {
             if !names.contains(&row.engine.as_str()) {
@@ -135,7 +135,7 @@ impl Section<'_> {
         }
     }
 
-    fn figure(&self, name: &str, part: Part, at: usize) -> Option<f64> {
+    fn figure(&self, name: &str, part: RowSubject, at: usize) -> Option<f64> {
         self.of(part).find(|row| row.engine == name && row.at == at)?.median
     }
 
@@ -143,7 +143,7 @@ impl Section<'_> {
         &self,
         document: &mut Document,
         folder: &str,
-        part: Part,
+        part: RowSubject,
         (what, text, caption): (&str, &str, &str),
     ) {
         let names = self.names(part);
@@ -154,12 +154,12 @@ impl Section<'_> {
                 all.push(&row.engine);
             }
         }
-        let line = |&name: &&str| Line {
+        let line = |&name: &&str| UpdateLine {
             name: self.label(name),
             marker: all.iter().position(|&other| other == name).unwrap_or(0),
             points: ats.iter().filter_map(|&at| Some((at as f64, self.figure(name, part, at)?))).collect(),
         };
-        let lines: Vec<Line> = names.iter().map(line).collect();
+        let lines: Vec<UpdateLine> = names.iter().map(line).collect();
         let UpdateRecord { table, machine, .. } = self.record;
         let heading = format!("{}: {} updates", table.name, self.family);
         let words = Words {
@@ -170,7 +170,7 @@ impl Section<'_> {
                 machine.name()
             ),
             caption: &format!("{caption}; upwards: microseconds a change"),
-            logarithmic: part == Part::Batch,
+            logarithmic: part == RowSubject::Batch,
         };
         let _ = write!(document.text, "{text}\n\n");
         if let Some(svg) = lines::svg(&words, &lines) {
@@ -187,7 +187,7 @@ impl Section<'_> {
 
     /// Writes a table with a row for each place and a column for each engine, or the other way around where places are
     /// few.
-    fn table(&self, text: &mut String, part: Part, place: &dyn Fn(usize) -> String) {
+    fn table(&self, text: &mut String, part: RowSubject, place: &dyn Fn(usize) -> String) {
         let names = self.names(part);
         let ats: Vec<usize> = self.of(part).map(|row| row.at).collect::<BTreeSet<_>>().into_iter().collect();
         let cell = |name: &str, at| {
@@ -218,8 +218,8 @@ impl Section<'_> {
             "| engine | changes | us a change | fastest stretch | slowest stretch | built anew in a run |\n\
              |---|--:|--:|--:|--:|--:|"
         );
-        for name in self.names(Part::Trace) {
-            let rows: Vec<&UpdateRow> = self.of(Part::Trace).filter(|row| row.engine == name).collect();
+        for name in self.names(RowSubject::Trace) {
+            let rows: Vec<&UpdateRow> = self.of(RowSubject::Trace).filter(|row| row.engine == name).collect();
             let figures: Vec<f64> = rows.iter().filter_map(|row| row.median).collect();
             let runs = rows[0].runs.len().max(1);
             let changes = |row: &&&UpdateRow| row.changes / runs;
@@ -248,23 +248,23 @@ impl Section<'_> {
             "Readers, in million lookups a second of all together, in batches of 256 random addresses of the table; the \
              writer removes and adds random prefixes as fast as it can, {calls}, in million changes a second:\n\n"
         );
-        let mut columns: Vec<(Part, usize)> = Vec::new();
-        for part in [Part::ReadersIdle, Part::ReadersBeside, Part::WriterBeside] {
+        let mut columns: Vec<(RowSubject, usize)> = Vec::new();
+        for part in [RowSubject::ReadersIdle, RowSubject::ReadersBeside, RowSubject::WriterBeside] {
             let ats: BTreeSet<usize> = self.of(part).map(|row| row.at).collect();
             columns.extend(ats.into_iter().map(|at| (part, at)));
         }
-        let head = |&(part, at): &(Part, usize)| {
+        let head = |&(part, at): &(RowSubject, usize)| {
             let readers = if at == 1 { "1 reader".to_owned() } else { format!("{at} readers") };
             match part {
-                Part::ReadersIdle => format!(" {readers} |"),
-                Part::ReadersBeside => format!(" {readers} beside the writer |"),
+                RowSubject::ReadersIdle => format!(" {readers} |"),
+                RowSubject::ReadersBeside => format!(" {readers} beside the writer |"),
                 _ => format!(" the writer beside {readers} |"),
             }
         };
         let heads: String = columns.iter().map(head).collect();
         let _ = writeln!(text, "| engine |{heads}\n|---|{}", "--:|".repeat(columns.len()));
         let mut skipped = BTreeSet::new();
-        for name in self.names(Part::ReadersIdle) {
+        for name in self.names(RowSubject::ReadersIdle) {
             let _ = write!(text, "| {} |", self.label(name));
             for &(part, at) in &columns {
                 let row = self.of(part).find(|row| row.engine == name && row.at == at);

@@ -15,7 +15,7 @@ const MARKER: f64 = 6.0;
 const LINE: f64 = 16.0;
 
 /// A line.
-pub(super) struct Line {
+pub(super) struct UpdateLine {
     pub(super) name: String,
     /// Which marker it has.
     pub(super) marker: usize,
@@ -34,7 +34,7 @@ pub(super) struct Words<'a> {
 }
 
 /// Draws the lines. Returns `None` if there is nothing to draw.
-pub(super) fn svg(words: &Words<'_>, lines: &[Line]) -> Option<String> {
+pub(super) fn svg(words: &Words<'_>, lines: &[UpdateLine]) -> Option<String> {
     let scale = |x: f64| if words.logarithmic { x.max(1.0).log10() } else { x };
     let points = || lines.iter().flat_map(|line| &line.points).filter(|(_, y)| *y > 0.0);
     let ends = |of: fn(&(f64, f64)) -> f64| {
@@ -66,8 +66,8 @@ pub(super) fn svg(words: &Words<'_>, lines: &[Line]) -> Option<String> {
     drawing.line("axis", [LEFT, bottom], [LEFT + width, bottom]);
     drawing.text("pale middle", [LEFT + width / 2.0, bottom + 34.0], words.caption);
     // Names are at the ends of the lines, pushed apart, and none is below the chart.
-    let last = |line: &Line| line.points.last().map_or(bottom, |&(_, y)| to_y(y.max(1e-9)));
-    let mut names: Vec<(f64, &Line)> = lines.iter().map(|line| (last(line), line)).collect();
+    let last = |line: &UpdateLine| line.points.last().map_or(bottom, |&(_, y)| to_y(y.max(1e-9)));
+    let mut names: Vec<(f64, &UpdateLine)> = lines.iter().map(|line| (last(line), line)).collect();
     names.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut above = TOP - LINE;
     for (y, _) in &mut names {

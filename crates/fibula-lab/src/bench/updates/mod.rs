@@ -28,7 +28,7 @@ use super::runner::Progress;
 use fibula::fib::registry::Role;
 
 pub(super) use document::section;
-pub use row::{Part, UpdatePlan, UpdateRecord, UpdateRow};
+pub use row::{RowSubject, UpdatePlan, UpdateRecord, UpdateRow};
 
 /// The published engines that take part if none is named.
 const PUBLISHED: [&str; 4] = ["planb", "dir-24-8", "dxr-18", "poptrie"];

@@ -45,7 +45,7 @@ impl Default for UpdatePlan {
 /// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum RowSubject {
     /// Microseconds for each change of prefixes of the length [`UpdateRow::at`].
     Length,
     /// Microseconds for each change in calls of [`UpdateRow::at`] changes.
@@ -75,8 +75,8 @@ pub struct UpdateRow {
     /// `in-place`, or `rebuild` for an engine that is built anew for each call.
     pub update: String,
     /// What was measured.
-    pub part: Part,
-    /// Where: see [`Part`].
+    pub part: RowSubject,
+    /// Where: see [`RowSubject`].
     pub at: usize,
     /// Most changes in a call.
     pub batch: usize,
@@ -102,7 +102,7 @@ pub struct UpdateRow {
     pub runs: Vec<f64>,
 }
 
-impl Part {
+impl RowSubject {
     /// Returns the unit of its figures.
     pub(super) const fn unit(self) -> &'static str {
         match self {

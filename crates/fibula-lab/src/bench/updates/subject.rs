@@ -15,12 +15,12 @@ pub(super) struct Subject<K: TableKey> {
     pub(super) name: String,
     pub(super) rival: bool,
     pub(super) update: Update,
-    of: Of<K>,
+    of: BuiltSubject<K>,
     /// Why it no longer takes part.
     pub(super) failure: Option<String>,
 }
 
-enum Of<K: TableKey> {
+enum BuiltSubject<K: TableKey> {
     Table(Table),
     Rival(Box<dyn Native<K>>),
     /// It could not be built.
@@ -34,7 +34,7 @@ fn built<K: TableKey>(contestant: &Contestant<K>, routes: &[Route<K>]) -> Result
 
 /// What changes took.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Done {
+pub(super) struct ChangeTimes {
     pub(super) time: Duration,
     pub(super) changes: usize,
     pub(super) rebuilt: usize,
@@ -53,16 +53,18 @@ impl<K: TableKey> Subject<K> {
         let of = match line {
             Ok(line) if !contestant.rival => {
                 let options = Options::default().with_engine(line);
-                Table::from_routes(base.clone(), options).map(Of::Table).map_err(|error| error.to_string())
+                Table::from_routes(base.clone(), options)
+                    .map(BuiltSubject::Table)
+                    .map_err(|error| error.to_string())
             }
             _ => built(contestant, more).and_then(|built| match built {
-                Structure::Native(mut native) => native.apply(excess).map(|_| Of::Rival(native)),
+                Structure::Native(mut native) => native.apply(excess).map(|_| BuiltSubject::Rival(native)),
                 Structure::Fib(_) => Err("it has no changes of its own".to_owned()),
             }),
         };
         let (of, failure) = match of {
             Ok(of) => (of, None),
-            Err(error) => (Of::Nothing, Some(error)),
+            Err(error) => (BuiltSubject::Nothing, Some(error)),
         };
         let mut subject = Self {
             name: contestant.name.clone(),
@@ -89,24 +91,24 @@ impl<K: TableKey> Subject<K> {
     /// Returns its table, if it is ours.
     pub(super) fn table(&self) -> Option<&Table> {
         match &self.of {
-            Of::Table(table) => Some(table),
+            BuiltSubject::Table(table) => Some(table),
             _ => None,
         }
     }
 
     /// Makes these changes, so many in a call.
-    pub(super) fn apply(&mut self, changes: &[Change<K>], batch: usize) -> Result<Done, String> {
-        let mut done = Done { changes: changes.len(), ..Done::default() };
+    pub(super) fn apply(&mut self, changes: &[Change<K>], batch: usize) -> Result<ChangeTimes, String> {
+        let mut done = ChangeTimes { changes: changes.len(), ..ChangeTimes::default() };
         match &mut self.of {
-            Of::Table(table) => {
+            BuiltSubject::Table(table) => {
                 let begin = Instant::now();
                 for changes in changes.chunks(batch) {
                     done.rebuilt += table.apply(changes).map_err(|error| error.to_string())?.rebuilt;
                 }
                 done.time = begin.elapsed();
             }
-            Of::Rival(native) => done.time = native.apply(changes)?,
-            Of::Nothing => return Err("it was not built".to_owned()),
+            BuiltSubject::Rival(native) => done.time = native.apply(changes)?,
+            BuiltSubject::Nothing => return Err("it was not built".to_owned()),
         }
         Ok(done)
     }
@@ -115,16 +117,16 @@ impl<K: TableKey> Subject<K> {
     pub(super) fn answers(&self, keys: &[K]) -> Result<Vec<Option<NextHop>>, String> {
         let mut answers = vec![None; keys.len()];
         match &self.of {
-            Of::Table(table) => {
+            BuiltSubject::Table(table) => {
                 let mut reader = table.reader().map_err(|error| error.to_string())?;
                 reader.pin().lookup_batch(keys, &mut answers);
             }
-            Of::Rival(native) => {
+            BuiltSubject::Rival(native) => {
                 let mut prepared = native.prepare(keys, keys.len());
                 prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());
                 prepared.take(&mut answers);
             }
-            Of::Nothing => {}
+            BuiltSubject::Nothing => {}
         }
         Ok(answers)
     }

@@ -63,20 +63,22 @@ where
     let of = |name: &str, part| -> Vec<&UpdateRow> {
         rows.iter().filter(|row| row.engine == name && row.part == part).collect()
     };
-    for part in [Part::Length, Part::Batch, Part::Trace, Part::Build] {
+    for part in [RowSubject::Length, RowSubject::Batch, RowSubject::Trace, RowSubject::Build] {
         for row in of(in_place, part) {
             assert!(row.median.unwrap() > 0.0 && row.error.is_none() && row.rebuilt == 0, "{row:?}");
-            assert!(row.checked > 0 || part == Part::Build, "{row:?}");
+            assert!(row.checked > 0 || part == RowSubject::Build, "{row:?}");
         }
     }
-    assert!(of(in_place, Part::Length).len() > 3);
-    assert_eq!(of(in_place, Part::Batch).iter().map(|row| row.at).collect::<Vec<_>>(), [1, 8]);
+    assert!(of(in_place, RowSubject::Length).len() > 3);
+    assert_eq!(of(in_place, RowSubject::Batch).iter().map(|row| row.at).collect::<Vec<_>>(), [1, 8]);
     // Without the three that change nothing.
-    assert_eq!(of(in_place, Part::Trace).iter().map(|row| row.at).collect::<Vec<_>>(), [6, 12]);
-    assert!(of(rebuilt, Part::Length).is_empty());
-    assert!(of(rebuilt, Part::Batch).iter().all(|row| row.rebuilt > 0 && row.update == "rebuild"));
+    assert_eq!(of(in_place, RowSubject::Trace).iter().map(|row| row.at).collect::<Vec<_>>(), [6, 12]);
+    assert!(of(rebuilt, RowSubject::Length).is_empty());
+    assert!(of(rebuilt, RowSubject::Batch).iter().all(|row| row.rebuilt > 0 && row.update == "rebuild"));
     // A reader is measured, or it is said why not.
-    assert!(of(in_place, Part::ReadersBeside).iter().all(|row| row.median.is_some() || row.error.is_some()));
+    assert!(
+        of(in_place, RowSubject::ReadersBeside).iter().all(|row| row.median.is_some() || row.error.is_some())
+    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ generated with them; these show nothing, and do not count. Conclusions that are 
 ";
 
 /// All committed records of papers, `records/papers/MACHINE/PAPER/record.json`, each with the exhibits that it has.
-fn papers() -> Result<Vec<(paper::Paper, paper::Record)>, Box<dyn Error>> {
+fn papers() -> Result<Vec<(paper::Paper, paper::PaperRecord)>, Box<dyn Error>> {
     let mut machines: Vec<_> = fs::read_dir(root().join("records/papers"))?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_, std::io::Error>>()?;
@@ -66,7 +66,7 @@ fn papers() -> Result<Vec<(paper::Paper, paper::Record)>, Box<dyn Error>> {
     let mut papers = Vec::new();
     for machine in machines {
         for paper in paper::papers() {
-            let record = paper::Record::read(&machine.join(&paper.name))?;
+            let record = paper::PaperRecord::read(&machine.join(&paper.name))?;
             papers.extend(record.map(|record| (record.measured(paper), record)));
         }
     }

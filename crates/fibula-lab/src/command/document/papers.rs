@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use crate::paper::{self, Paper, Record, Settings, Supply};
+use crate::paper::{self, Paper, PaperRecord, Settings, Supply};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::{LoadOptions, Loader};
 
@@ -35,9 +35,9 @@ which are the same on every machine. Rows marked *published* are quoted from the
 ";
 
 /// The real tables of a folder.
-struct Tables<'a>(&'a Generated);
+struct PaperTables<'a>(&'a Generated);
 
-impl Tables<'_> {
+impl PaperTables<'_> {
     fn load(&self, name: &str) -> std::result::Result<Option<DualRib>, String> {
         let path = self.0.table(name).map_err(|error| error.to_string())?;
         let table = Loader::new(LoadOptions::default()).load(path).map_err(|error| error.to_string())?;
@@ -45,7 +45,7 @@ impl Tables<'_> {
     }
 }
 
-impl Supply for Tables<'_> {
+impl Supply for PaperTables<'_> {
     fn ipv4(&self, name: &str) -> std::result::Result<Option<Rib<u32>>, String> {
         Ok(self.load(name)?.map(|ribs| ribs.v4))
     }
@@ -56,14 +56,14 @@ impl Supply for Tables<'_> {
 }
 
 pub(super) fn write(generated: &Generated) -> Result<bool> {
-    let tables = Tables(generated);
+    let tables = PaperTables(generated);
     let mut text = INTRODUCTION.to_owned();
     for (name, exhibits) in EXHIBITS {
         let paper = paper::find(name).ok_or("a paper of this name")?;
         let counted = paper.exhibits.iter().filter(|exhibit| exhibits.contains(&exhibit.name.as_str()));
         let paper = Paper { exhibits: counted.cloned().collect(), ..paper.clone() };
         let settings = Settings { keys: KEYS, ..Settings::full() };
-        let record = Record::new(&paper, "", false);
+        let record = PaperRecord::new(&paper, "", false);
         let record = paper::run(&paper, &settings, &tables, record, &mut |_| Ok(()), &mut |_| ())?;
         if let Some(error) = record.parts.iter().find_map(|part| part.error.clone()) {
             return Err(error.into());

@@ -10,7 +10,7 @@ use fibula::net::Family;
 use fibula_workload::machine::Machine;
 
 use super::Outcome;
-use crate::choice::{self, Judged, Recorded};
+use crate::choice::{self, JudgedChoice, MachineRecord};
 use crate::command::figures::root;
 
 fn folder() -> PathBuf {
@@ -20,7 +20,7 @@ fn folder() -> PathBuf {
 pub(super) fn record(parts: &[String]) -> Outcome {
     let machine = Machine::this();
     let path = folder().join(format!("{}.txt", machine.slug()));
-    let before = fs::read_to_string(&path).ok().map(|text| text.parse::<Recorded>()).transpose()?;
+    let before = fs::read_to_string(&path).ok().map(|text| text.parse::<MachineRecord>()).transpose()?;
     let mut tables = before.map(|before| before.tables).unwrap_or_default();
     let machine = fibula::auto::Machine::measure(machine.l2_bytes());
     fs::create_dir_all(folder())?;
@@ -37,7 +37,7 @@ pub(super) fn record(parts: &[String]) -> Outcome {
         let place = |name: &str| plans.iter().position(|plan| plan.name == name);
         tables.sort_by_key(|table| place(&table.name));
         tables.retain(|table| place(&table.name).is_some());
-        fs::write(&path, Recorded { machine, tables: tables.clone() }.to_string())?;
+        fs::write(&path, MachineRecord { machine, tables: tables.clone() }.to_string())?;
     }
     println!("{}: {} tables", path.display(), tables.len());
     Ok(())
@@ -46,10 +46,10 @@ pub(super) fn record(parts: &[String]) -> Outcome {
 pub(super) fn judge() -> Outcome {
     for file in fs::read_dir(folder())? {
         let path = file?.path();
-        let recorded: Recorded = fs::read_to_string(&path)?.parse()?;
+        let recorded: MachineRecord = fs::read_to_string(&path)?.parse()?;
         let judged = choice::judge(&recorded);
         for (is_held_out, part) in [(false, "fitted"), (true, "held out")] {
-            let part_of: Vec<&Judged> =
+            let part_of: Vec<&JudgedChoice> =
                 judged.iter().filter(|judged| judged.is_held_out == is_held_out).collect();
             let share = |most: f64| {
                 let within = part_of.iter().filter(|judged| judged.loss <= most).count();
@@ -63,9 +63,9 @@ pub(super) fn judge() -> Outcome {
                 share(1.1)
             );
         }
-        let mut bad: Vec<&Judged> = judged.iter().filter(|judged| judged.loss > 1.1).collect();
+        let mut bad: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.loss > 1.1).collect();
         bad.sort_by(|a, b| b.loss.total_cmp(&a.loss));
-        for Judged { table, is_held_out, isa, batch, is_unlimited, chosen, best, loss } in bad {
+        for JudgedChoice { table, is_held_out, isa, batch, is_unlimited, chosen, best, loss } in bad {
             let part = if *is_held_out { "held out" } else { "fitted" };
             let limit = if *is_unlimited { "any bytes" } else { "default bytes" };
             println!("  {table} ({part}) {isa} {batch} {limit}: {chosen}, {best} is {loss:.2}x");

@@ -15,7 +15,7 @@ use fibula_workload::random::Random;
 use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::{Outcome, RecordedArgs};
-use crate::command::figures::Figures;
+use crate::command::figures::FigureTables;
 
 /// Keys that are looked up in each round, in batches of 256.
 const KEYS: usize = 1 << 18;
@@ -27,7 +27,7 @@ const HOPS: usize = 256;
 const MEMBERS: usize = 8;
 
 pub(super) fn run(args: &RecordedArgs) -> Outcome {
-    let mut figures = Figures::new("hops", args.table.as_slice());
+    let mut figures = FigureTables::new("hops", args.table.as_slice());
     let routes: Vec<Route<u32>> = match &args.table {
         Some(file) => Loader::new(LoadOptions::default()).load(file.as_str())?.ribs.v4.iter().collect(),
         None => generate(&TableSpec::ipv4(), &Profile::of::<u32>())?,
@@ -156,7 +156,7 @@ fn fill(table: &Table, routes: &[Route<u32>], ids: &[NextHop]) -> Outcome<f64> {
 }
 
 /// Runs the ways in turn, round by round: a row for each, with its median and its ratio to the first.
-fn race(figures: &mut Figures, ways: &mut [(&str, &mut dyn FnMut())]) {
+fn race(figures: &mut FigureTables, ways: &mut [(&str, &mut dyn FnMut())]) {
     let mut times = vec![Vec::new(); ways.len()];
     for _ in 0..ROUNDS {
         for ((_, way), times) in ways.iter_mut().zip(&mut times) {
@@ -178,7 +178,7 @@ fn race(figures: &mut Figures, ways: &mut [(&str, &mut dyn FnMut())]) {
 }
 
 fn rates(
-    figures: &mut Figures,
+    figures: &mut FigureTables,
     hops: &NextHops<u64>,
     array: &Array,
     keys: &[u32],
@@ -278,7 +278,7 @@ fn withdrawals(hops: &NextHops<u64>, ids: &[NextHop]) -> Outcome<[f64; 3]> {
     Ok([gone[ids.len() / 2], gone[ids.len() - 1], back[ids.len() / 2]])
 }
 
-fn values(figures: &mut Figures, routes: &[Route<u32>], keys: &[u32]) -> Outcome {
+fn values(figures: &mut FigureTables, routes: &[Route<u32>], keys: &[u32]) -> Outcome {
     let value = |route: &Route<u32>| u128::from(route.next_hop.id() % HOPS as u32);
     let map = SharedPrefixMap::interning(Options::default())?;
     let start = Instant::now();

@@ -18,7 +18,7 @@ use fibula_workload::random::Random;
 use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::Outcome;
-use crate::command::figures::Figures;
+use crate::command::figures::FigureTables;
 
 /// Prefixes of the generated table.
 const ROUTES: usize = 10_000_000;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &LargeArgs) -> Outcome {
         let default = std::env::temp_dir().join("large.fibula").display().to_string();
         return compile(table, args.output.as_ref().unwrap_or(&default));
     }
-    let mut figures = Figures::new("large", &[]);
+    let mut figures = FigureTables::new("large", &[]);
     let cores = std::thread::available_parallelism()?;
     let title = format!("{ROUTES} IPv4 prefixes from text to a table file, on {cores} cores");
     figures.table(title, &["lines", "seconds", "of the processor", "most memory, MB", "file, MB"]);
@@ -86,7 +86,7 @@ fn write(path: &Path, routes: &[Route<u32>]) -> Outcome {
 /// Compiles a table, and says after each step what it took; in the end the seconds of all, those of the processor, and the most
 /// memory.
 fn compile(table: &str, output: &str) -> Outcome {
-    let mut steps = Steps::new();
+    let mut steps = StepLog::new();
     let mut options = LoadOptions::default();
     options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let table = Loader::new(options).load(table)?;
@@ -124,13 +124,13 @@ fn compile(table: &str, output: &str) -> Outcome {
 }
 
 /// Time and memory, step by step.
-struct Steps {
+struct StepLog {
     start: Instant,
     clock: Instant,
     processor: f64,
 }
 
-impl Steps {
+impl StepLog {
     fn new() -> Self {
         Self { start: Instant::now(), clock: Instant::now(), processor: processor() }
     }

@@ -40,7 +40,7 @@ Examples:
   fibula-lab measure shape ipv6 --routes 100000")]
 pub(super) struct MeasureArgs {
     #[command(subcommand)]
-    program: Program,
+    program: MeasureProgram,
 }
 
 /// A table, and whether figures are kept.
@@ -63,7 +63,7 @@ enum OfFamily {
 }
 
 #[derive(Debug, Subcommand)]
-enum Program {
+enum MeasureProgram {
     /// Sets of prefixes and addresses, and a map of values
     Sets(RecordedArgs),
     /// Next hops, groups and values under a live table
@@ -143,25 +143,27 @@ fn cpu_ns() -> f64 {
 
 pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
     let outcome = match &args.program {
-        Program::Sets(args) => sets::run(args),
-        Program::Hops(args) => hops::run(args),
-        Program::Vrfs(args) => vrfs::run(args),
-        Program::TableFile(args) => table_file::run(args),
-        Program::Large(args) => large::run(args),
-        Program::Rib { files } => rib::run(files),
-        Program::HugePages { table, engines } => huge_pages::run(table, engines),
-        Program::LiveChanges { table, changes, engine } => {
+        MeasureProgram::Sets(args) => sets::run(args),
+        MeasureProgram::Hops(args) => hops::run(args),
+        MeasureProgram::Vrfs(args) => vrfs::run(args),
+        MeasureProgram::TableFile(args) => table_file::run(args),
+        MeasureProgram::Large(args) => large::run(args),
+        MeasureProgram::Rib { files } => rib::run(files),
+        MeasureProgram::HugePages { table, engines } => huge_pages::run(table, engines),
+        MeasureProgram::LiveChanges { table, changes, engine } => {
             live_changes::run(table, *changes, engine.as_deref())
         }
-        Program::Changes { table } => changes::run(table),
-        Program::Shape(args) => shape::run(args),
-        Program::Fit(args) => {
+        MeasureProgram::Changes { table } => changes::run(table),
+        MeasureProgram::Shape(args) => shape::run(args),
+        MeasureProgram::Fit(args) => {
             let fits = fit::run(args).map_err(failure)?;
             return Ok(if fits { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() });
         }
-        Program::RibFile { output, peers, prefixes } => rib_file::run(output, *peers, *prefixes as usize),
-        Program::Choices { judge: true, .. } => choices::judge(),
-        Program::Choices { parts, .. } => choices::record(parts),
+        MeasureProgram::RibFile { output, peers, prefixes } => {
+            rib_file::run(output, *peers, *prefixes as usize)
+        }
+        MeasureProgram::Choices { judge: true, .. } => choices::judge(),
+        MeasureProgram::Choices { parts, .. } => choices::record(parts),
     };
     outcome.map_err(failure)?;
     Ok(ExitCode::SUCCESS)

@@ -14,14 +14,14 @@ use fibula_workload::random::Random;
 use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::{Outcome, RecordedArgs};
-use crate::command::figures::Figures;
+use crate::command::figures::FigureTables;
 
 const ROUNDS: usize = 5;
 /// Addresses that are looked up in a round.
 const ADDRESSES: usize = 1 << 20;
 
 pub(super) fn run(args: &RecordedArgs) -> Outcome {
-    let mut figures = Figures::new("sets", args.table.as_slice());
+    let mut figures = FigureTables::new("sets", args.table.as_slice());
     match &args.table {
         Some(file) => {
             let ribs = Loader::new(LoadOptions::default()).load(file.as_str())?.ribs;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &RecordedArgs) -> Outcome {
 }
 
 /// Runs what is measured: a row of the median of its time.
-fn time<T>(figures: &mut Figures, what: &str, each: usize, mut run: impl FnMut() -> T) -> T {
+fn time<T>(figures: &mut FigureTables, what: &str, each: usize, mut run: impl FnMut() -> T) -> T {
     let mut times = Vec::new();
     let mut last = None;
     for _ in 0..ROUNDS {
@@ -57,7 +57,7 @@ fn time<T>(figures: &mut Figures, what: &str, each: usize, mut run: impl FnMut()
 /// The columns.
 const TIMES: [&str; 3] = ["", "ms", "ns each"];
 
-fn measure<K: Key>(figures: &mut Figures, mut routes: Vec<Route<K>>) -> Outcome {
+fn measure<K: Key>(figures: &mut FigureTables, mut routes: Vec<Route<K>>) -> Outcome {
     if routes.is_empty() {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use fibula::rib::Rib;
 use fibula_feed::{LoadOptions, LoadedRoutes, Loader};
 
 use super::Outcome;
-use crate::command::figures::Figures;
+use crate::command::figures::FigureTables;
 
 /// Times that a file is opened.
 const TIMES: usize = 21;
@@ -34,7 +34,7 @@ pub(in crate::command) struct TableFileArgs {
 
     /// Use this file until standard input ends: one of the processes that are measured
     #[arg(long = "use", value_enum, hide = true)]
-    way: Option<Way>,
+    way: Option<OpenMode>,
 
     /// Keep the figures in records/values
     #[arg(long)]
@@ -43,7 +43,7 @@ pub(in crate::command) struct TableFileArgs {
 
 /// A way to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum OpenMode {
     Mapped,
     Copied,
 }
@@ -53,7 +53,7 @@ pub(super) fn run(args: &TableFileArgs) -> Outcome {
         return use_file(way, Path::new(path));
     }
     let tables: Vec<&str> = args.tables.iter().map(String::as_str).collect();
-    let mut figures = Figures::new("table_file", &args.tables);
+    let mut figures = FigureTables::new("table_file", &args.tables);
     tables.iter().try_for_each(|table| times(&mut figures, table))?;
     processes(&mut figures, &tables)?;
     figures.keep(args.record)
@@ -67,7 +67,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("fibula-table-file-{}", std::process::id()))
 }
 
-fn times(figures: &mut Figures, table: &str) -> Outcome {
+fn times(figures: &mut FigureTables, table: &str) -> Outcome {
     let ribs = load(&[table])?.ribs;
     if !ribs.v4.is_empty() {
         times_of(figures, &ribs.v4, |contents, half| contents.v4 = half)?;
@@ -81,7 +81,7 @@ fn times(figures: &mut Figures, table: &str) -> Outcome {
 /// Puts a half into contents.
 type Put<K> = for<'a> fn(&mut Contents<'a>, Half<'a, K>);
 
-fn times_of<K: Key>(figures: &mut Figures, rib: &Rib<K>, put: Put<K>) -> Outcome {
+fn times_of<K: Key>(figures: &mut FigureTables, rib: &Rib<K>, put: Put<K>) -> Outcome {
     let path = path();
     let title = format!(
         "Files of {} {} routes, in the page cache, medians of {TIMES} openings",
@@ -129,7 +129,7 @@ fn median(open: impl Fn() -> Result<(), file::FileError>) -> Outcome<f64> {
     Ok(times[TIMES / 2])
 }
 
-fn processes(figures: &mut Figures, tables: &[&str]) -> Outcome {
+fn processes(figures: &mut FigureTables, tables: &[&str]) -> Outcome {
     let ribs = load(tables)?.ribs;
     let find = |name| fibula_published::find::<u32>(name);
     let v4 = find("dir-17-bitmap")?.build(&ribs.v4, Limits::default())?;
@@ -141,7 +141,7 @@ fn processes(figures: &mut Figures, tables: &[&str]) -> Outcome {
     let bytes = fs::metadata(&path)?.len();
     let title = format!("{PROCESSES} processes that look up in one file of {bytes} bytes at the same time");
     figures.table(title, &["", "PSS a process, KiB", "of it the file, KiB"]);
-    for (way, name) in [(Way::Mapped, "mapped"), (Way::Copied, "copied")] {
+    for (way, name) in [(OpenMode::Mapped, "mapped"), (OpenMode::Copied, "copied")] {
         let mut children = Vec::new();
         for _ in 0..PROCESSES {
             let mut command = Command::new(std::env::current_exe()?);
@@ -167,15 +167,15 @@ fn processes(figures: &mut Figures, tables: &[&str]) -> Outcome {
         }
         children.into_iter().try_for_each(|mut child: Child| child.wait().map(drop))?;
         let each = |sum: u64| sum as f64 / PROCESSES as f64;
-        let file = if way == Way::Mapped { format!("{:.1}", each(sums[1])) } else { String::new() };
+        let file = if way == OpenMode::Mapped { format!("{:.1}", each(sums[1])) } else { String::new() };
         figures.row(vec![name.to_owned(), format!("{:.0}", each(sums[0])), file]);
     }
     Ok(fs::remove_file(&path)?)
 }
 
 /// Looks up in a file until asked, and prints the PSS of the process and of the file in it, in KiB.
-fn use_file(way: Way, path: &Path) -> Outcome {
-    let table = if way == Way::Mapped { TableFile::map(path)? } else { TableFile::open(path)? };
+fn use_file(way: OpenMode, path: &Path) -> Outcome {
+    let table = if way == OpenMode::Mapped { TableFile::map(path)? } else { TableFile::open(path)? };
     let (v4, v6) = (table.v4.fib.as_ref().ok_or("IPv4")?, table.v6.fib.as_ref().ok_or("IPv6")?);
     let mut random = 1u64;
     for _ in 0..4_000_000 {

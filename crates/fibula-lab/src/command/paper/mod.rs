@@ -16,7 +16,7 @@ use fibula_cli::plumbing::{Addresses, Failure, Messages, QuietArgs, code, load};
 use super::coprocessor::Gpu;
 use super::recorded::today;
 use crate::bench::device::Coprocessor;
-use crate::paper::{self, Paper, Record, Recorded, Routers, Settings, Step, Supply};
+use crate::paper::{self, Paper, PaperRecord, RecordedAddresses, Routers, Settings, Step, Supply};
 
 /// The variable that names a folder of real tables.
 const DATA: &str = "FIBULA_DATA";
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {
     let chosen = choose(paper, &args.only)?;
     let settings = if args.quick { Settings::quick() } else { Settings::full() };
     let record = begin(args, paper, folder)?;
-    let tables = Tables {
+    let tables = FolderTables {
         folder: args.tables.clone().or_else(data),
         messages,
         #[cfg(feature = "gpu")]
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {
         bar.set_position(done as u64);
         bar.set_message(format!("{exhibit}: {part}"));
     };
-    let mut save = |record: &Record| record.write(folder);
+    let mut save = |record: &PaperRecord| record.write(folder);
     let record = paper::run(&chosen, &settings, &tables, record, &mut save, &mut show).map_err(bad)?;
     bar.finish_and_clear();
     // A record that was complete has not been saved again.
@@ -155,9 +155,9 @@ fn list() -> Result<ExitCode, Failure> {
 }
 
 /// Returns an empty record, or the one to continue.
-fn begin(args: &PaperArgs, paper: &Paper, folder: &Path) -> Result<Record, Failure> {
-    let fresh = Record::new(paper, &today(), args.quick);
-    let before = Record::read(folder);
+fn begin(args: &PaperArgs, paper: &Paper, folder: &Path) -> Result<PaperRecord, Failure> {
+    let fresh = PaperRecord::new(paper, &today(), args.quick);
+    let before = PaperRecord::read(folder);
     if !args.resume {
         return match before {
             Ok(Some(_)) => Err(Failure::WrongUse(format!(
@@ -187,14 +187,14 @@ fn command(args: &PaperArgs, paper: &Paper) -> String {
 }
 
 /// The real tables of a folder.
-struct Tables {
+struct FolderTables {
     folder: Option<PathBuf>,
     messages: Messages,
     #[cfg(feature = "gpu")]
     device: Option<Gpu>,
 }
 
-impl Tables {
+impl FolderTables {
     fn load(&self, name: &str) -> Result<Option<DualRib>, String> {
         let Some(path) = self.folder.as_deref().map(|folder| path(folder, name)).filter(|path| path.exists())
         else {
@@ -209,7 +209,7 @@ fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.txt.xz"))
 }
 
-impl Supply for Tables {
+impl Supply for FolderTables {
     fn ipv4(&self, name: &str) -> Result<Option<Rib<u32>>, String> {
         Ok(self.load(name)?.map(|ribs| ribs.v4))
     }
@@ -225,14 +225,14 @@ impl Supply for Tables {
         None
     }
 
-    fn addresses(&self, name: &str) -> Result<Option<Recorded>, String> {
+    fn addresses(&self, name: &str) -> Result<Option<RecordedAddresses>, String> {
         let folder = self.folder.as_ref().map(|folder| folder.join("addresses"));
         let Some(path) = folder.map(|folder| path(&folder, name)).filter(|path| path.exists()) else {
             return Ok(None);
         };
         let Addresses { v4, v6 } = Addresses::read(&path, self.messages)
             .map_err(|failure| failure.report().0.unwrap_or_default())?;
-        Ok(Some(Recorded { v4, v6 }))
+        Ok(Some(RecordedAddresses { v4, v6 }))
     }
 
     fn routers(&self) -> Option<&dyn Routers> {

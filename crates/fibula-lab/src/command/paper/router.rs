@@ -4,7 +4,7 @@ use core::fmt::Display;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::paper::{Keys, Packets, Router, Routers, Way};
+use crate::paper::{Destinations, PacketPath, Packets, Router, Routers};
 use fibula::Table;
 use fibula::fib::registry::Engine;
 use fibula::live::Options;
@@ -61,8 +61,8 @@ impl Router for Pipeline {
         // What was loaded before is freed first.
         self.loaded = None;
         let keys = match packets.keys {
-            Keys::V4(keys) => measure::Keys::V4(keys),
-            Keys::V6(keys) => measure::Keys::V6(keys),
+            Destinations::V4(keys) => measure::Keys::V4(keys),
+            Destinations::V6(keys) => measure::Keys::V6(keys),
         };
         let mut queues: Vec<Vec<Frames>> = vec![Vec::new(); packets.threads];
         for port in 0..packets.ports {
@@ -82,12 +82,12 @@ impl Router for Pipeline {
         Ok(())
     }
 
-    fn run(&mut self, way: Way, time: Duration) -> Result<f64, String> {
+    fn run(&mut self, way: PacketPath, time: Duration) -> Result<f64, String> {
         let Loaded { route, bridge } = self.loaded.as_mut().ok_or("no packets are loaded")?;
         let (crew, run_time) = match way {
-            Way::Threads => (route, RunTime::Threads),
-            Way::RunTime => (route, RunTime::Rayon),
-            Way::Bridge => (bridge, RunTime::Threads),
+            PacketPath::Threads => (route, RunTime::Threads),
+            PacketPath::RunTime => (route, RunTime::Rayon),
+            PacketPath::Bridge => (bridge, RunTime::Threads),
         };
         let mut forward =
             |passes| crew.forward(run_time, passes).ok_or("the system has no threads for the run-time");

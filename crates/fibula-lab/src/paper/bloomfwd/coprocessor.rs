@@ -8,18 +8,18 @@ use fibula_workload::traffic;
 use serde::Deserialize;
 
 use super::super::context::Context;
-use super::super::definition::Table;
+use super::super::definition::PaperTable;
 use super::super::record::Point;
 use crate::bench::Interval;
-use crate::bench::device::{Coprocessor, Form, Way};
+use crate::bench::device::{Coprocessor, DeviceForm, DeviceMode};
 
 const NO_COPROCESSOR: &str = "takes a coprocessor, and the program that measured this had none";
 
 /// What a coprocessor looks up in, and the column of one that is the processor.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct OnDevice {
-    table: Table,
+pub(super) struct DeviceColumn {
+    table: PaperTable,
     by_processor: String,
 }
 
@@ -50,21 +50,22 @@ const SHARES: [(&str, Option<f64>); 7] = [
 ];
 
 /// Measures transfers through buffers of each size.
-pub(super) fn by_buffer(context: &mut Context<'_>, on: &OnDevice) -> Result<Vec<Point>, String> {
-    let way = |form| move |buffer| Way { form, buffer, threads: 0, share: None };
+pub(super) fn by_buffer(context: &mut Context<'_>, on: &DeviceColumn) -> Result<Vec<Point>, String> {
+    let way = |form| move |buffer| DeviceMode { form, buffer, threads: 0, share: None };
     let mut ways = Vec::new();
     for (row, buffer) in BUFFERS {
-        ways.push((row, "asynchronous", way(Form::Asynchronous)(buffer)));
-        ways.push((row, "synchronous", way(Form::Synchronous)(buffer)));
+        ways.push((row, "asynchronous", way(DeviceForm::Asynchronous)(buffer)));
+        ways.push((row, "synchronous", way(DeviceForm::Synchronous)(buffer)));
     }
     measure(context, on, &ways, "asynchronous")
 }
 
 /// Measures processor and coprocessor together, by the share of the latter.
-pub(super) fn by_share(context: &mut Context<'_>, on: &OnDevice) -> Result<Vec<Point>, String> {
+pub(super) fn by_share(context: &mut Context<'_>, on: &DeviceColumn) -> Result<Vec<Point>, String> {
     // A core is left to the manager of the device.
     let threads = context.settings.cores.saturating_sub(1).max(1);
-    let way = |share| Way { form: Form::BothAsynchronous, buffer: CHOSEN_BUFFER, threads, share };
+    let way =
+        |share| DeviceMode { form: DeviceForm::BothAsynchronous, buffer: CHOSEN_BUFFER, threads, share };
     let ways: Vec<_> = SHARES.iter().map(|&(row, share)| (row, "both", way(share))).collect();
     measure(context, on, &ways, "both")
 }
@@ -73,8 +74,8 @@ pub(super) fn by_share(context: &mut Context<'_>, on: &OnDevice) -> Result<Vec<P
 /// column.
 fn measure(
     context: &mut Context<'_>,
-    on: &OnDevice,
-    ways: &[(&str, &str, Way)],
+    on: &DeviceColumn,
+    ways: &[(&str, &str, DeviceMode)],
     column: &str,
 ) -> Result<Vec<Point>, String> {
     let Some(device) = context.coprocessor() else {
@@ -88,7 +89,7 @@ fn measure(
         .collect();
     let runs = race(context, &on.table, device, &ways)?;
     let race = format!("{}, {}", facts.name, facts.driver);
-    let point = |((row, column, _), runs): (&(&str, &str, Way), Vec<f64>)| {
+    let point = |((row, column, _), runs): (&(&str, &str, DeviceMode), Vec<f64>)| {
         let found = Interval::of(&runs);
         let point = Point {
             value: found.map(|found| found.median),
@@ -107,9 +108,9 @@ fn measure(
 /// Returns the rates of all runs of each way, after every answer was compared.
 fn race(
     context: &mut Context<'_>,
-    table: &Table,
+    table: &PaperTable,
     device: &dyn Coprocessor<u32>,
-    ways: &[(&str, &str, Way)],
+    ways: &[(&str, &str, DeviceMode)],
 ) -> Result<Vec<Vec<f64>>, String> {
     let (_, rib) = context.ipv4(table)?;
     let settings = context.settings;

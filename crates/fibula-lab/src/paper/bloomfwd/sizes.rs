@@ -5,7 +5,7 @@ use fibula::net::RouteSlice;
 use fibula_workload::table::remaining;
 use serde::Deserialize;
 
-use super::super::definition::Table;
+use super::super::definition::PaperTable;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan};
 
@@ -13,7 +13,7 @@ use crate::bench::{self, Contestant, Plan};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Share {
-    table: Table,
+    table: PaperTable,
     one_in: usize,
 }
 

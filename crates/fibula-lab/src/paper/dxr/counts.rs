@@ -5,7 +5,7 @@ use std::time::Instant;
 use fibula_workload::traffic;
 use serde::Deserialize;
 
-use super::super::definition::Table;
+use super::super::definition::PaperTable;
 use super::super::values::OfTable;
 use super::super::{Context, Point};
 use super::build;
@@ -18,7 +18,7 @@ const BUILDS: usize = 5;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Labelled {
-    table: Table,
+    table: PaperTable,
     label: String,
 }
 

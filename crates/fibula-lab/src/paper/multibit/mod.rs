@@ -9,8 +9,8 @@ use fibula_published::internals::Multibit;
 use serde::Deserialize;
 
 use super::context::PaperKey;
-use super::definition::Table;
-use super::packets::Row;
+use super::definition::PaperTable;
+use super::packets::PacketRow;
 use super::values::{Function, bind};
 use super::{Context, Point, packets};
 
@@ -27,7 +27,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Forwarding {
-    table: Table,
+    table: PaperTable,
     flows: Vec<usize>,
     bytes: Vec<usize>,
     ports: usize,
@@ -37,10 +37,10 @@ struct Forwarding {
 
 impl Forwarding {
     /// Rows are named by what differs.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<PacketRow> {
         let row = |flows: usize, bytes| {
             let name = if self.flows.len() > 1 { flows } else { bytes };
-            Row { name: name.to_string(), flows, bytes }
+            PacketRow { name: name.to_string(), flows, bytes }
         };
         self.flows.iter().flat_map(|&flows| self.bytes.iter().map(move |&bytes| row(flows, bytes))).collect()
     }
@@ -58,7 +58,7 @@ fn forwarding(context: &mut Context<'_>, of: &Forwarding) -> Result<Vec<Point>, 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tries {
-    table: Table,
+    table: PaperTable,
     label: String,
     strides: Vec<u32>,
 }

@@ -41,7 +41,7 @@ use crate::bench::{Bounds, Contestant, Kernel, Structure};
 pub(super) use program::finished;
 
 /// Returns the command that starts a program. Each table gets a new one.
-pub type Start = Arc<dyn Fn() -> Result<std::process::Command, String>>;
+pub type StartProgram = Arc<dyn Fn() -> Result<std::process::Command, String>>;
 
 /// A rival in a program.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub struct External {
     /// The longest that it may take for an answer.
     pub limit: Duration,
     /// Starts its program.
-    pub start: Start,
+    pub start: StartProgram,
 }
 
 /// The default limit for an answer, far more than the slowest build known.

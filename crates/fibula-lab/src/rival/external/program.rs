@@ -14,7 +14,7 @@ pub(super) struct Answer {
 
 /// A running program, with a thread for each of its three streams, so that neither a full pipe nor an empty one
 /// blocks the caller.
-pub(super) struct Program {
+pub(super) struct ChildProgram {
     child: Child,
     requests: Sender<Vec<u8>>,
     answers: Receiver<Answer>,
@@ -28,7 +28,7 @@ const LINE_MAX: u64 = 4096;
 /// The longest that a program may take to close its standard error after it has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-impl Program {
+impl ChildProgram {
     pub(super) fn start(mut command: Command, limit: Duration) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
@@ -90,7 +90,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for ChildProgram {
     fn drop(&mut self) {
         self.stop();
     }

@@ -9,7 +9,7 @@ use fibula::memory::Memory;
 use fibula::net::{Change, Key, NextHop, Prefix, Routes};
 
 use super::External;
-use super::program::{Answer, Program};
+use super::program::{Answer, ChildProgram};
 use crate::bench::{Native, Prepared, Shape, Spent};
 
 /// An engine in another program.
@@ -22,7 +22,7 @@ pub(super) struct Remote<K> {
 /// The connection to the program.
 struct Connection<K> {
     name: &'static str,
-    program: Program,
+    program: ChildProgram,
     /// The keys that the program has.
     keys: Vec<K>,
     /// Why it no longer answers, if it has failed.
@@ -37,7 +37,7 @@ pub(super) fn build<K: Key>(
     let name = external.name;
     let named = |error: String| format!("{name}: {error}");
     let command = (external.start)().map_err(named)?;
-    let program = Program::start(command, external.limit).map_err(named)?;
+    let program = ChildProgram::start(command, external.limit).map_err(named)?;
     let mut line = Connection { name, program, keys: Vec::new(), failure: None };
     let mut request = format!("table {name} {} {}\n", K::FAMILY.name(), routes.len()).into_bytes();
     routes.try_for_each(Prefix::ALL, |route| {

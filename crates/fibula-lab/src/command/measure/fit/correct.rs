@@ -6,10 +6,10 @@ use std::error::Error;
 use fibula::net::{Key, Route, RouteSlice};
 use fibula_workload::table::{Parting, Profile, Shape, TableSpec, generate, shape};
 
-use super::nodes::Line;
+use super::nodes::DepthShares;
 
 /// The shift that turns a measured line into a committed one, and how far the best is off, in hundredths.
-pub(crate) fn shift_between(measured: &Line, committed: &Parting) -> (f64, u8) {
+pub(crate) fn shift_between(measured: &DepthShares, committed: &Parting) -> (f64, u8) {
     let off = |shift: f64| {
         let line = measured.parting(shift);
         let pairs = line.one_sided_percent.into_iter().zip(committed.one_sided_percent);
@@ -40,7 +40,7 @@ const NODES_MIN: usize = 1_000;
 pub(crate) fn search<K: Key>(
     routes: &[Route<K>],
     spec: &TableSpec,
-    lines: &[Line],
+    lines: &[DepthShares],
 ) -> Result<Vec<Parting>, Box<dyn Error>> {
     let committed = Profile::of::<K>();
     let first = committed.partings.first().map_or(0, |line| usize::from(line.depth));

@@ -12,7 +12,7 @@ use fibula_feed::{LoadError, LoadOptions, LoadedRoutes, Loader};
 use fibula_workload::table::{Length, Parting, Profile, TableSpec, generate};
 
 use super::{OfFamily, Outcome};
-use nodes::Line;
+use nodes::DepthShares;
 
 /// Options of `fibula-lab measure fit`.
 #[derive(Debug, Args)]
@@ -118,7 +118,7 @@ fn round(number: f64, unit: f64) -> u32 {
 const OFF_MAX: u8 = 2;
 
 /// Compares the committed profile with what was measured.
-fn check<K: Key>(lengths: &[(Length, usize)], lines: &[Line]) -> bool {
+fn check<K: Key>(lengths: &[(Length, usize)], lines: &[DepthShares]) -> bool {
     let committed = Profile::of::<K>();
     let mut wrong = 0;
     for line in &committed.lengths {

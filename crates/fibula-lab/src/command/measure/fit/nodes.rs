@@ -22,7 +22,7 @@ struct Depth {
 }
 
 /// The shares of one depth.
-pub(crate) struct Line {
+pub(crate) struct DepthShares {
     depth: u8,
     low: f64,
     alone_low: f64,
@@ -39,7 +39,7 @@ pub(crate) fn leaves<K: Key>(routes: &[Route<K>]) -> Vec<Route<K>> {
 }
 
 /// The lines of a table, down to the last depth with a hundred nodes.
-pub(crate) fn lines<K: Key>(routes: &[Route<K>]) -> Vec<Line> {
+pub(crate) fn lines<K: Key>(routes: &[Route<K>]) -> Vec<DepthShares> {
     let mut depths = vec![Depth::default(); usize::from(K::BITS) + 1];
     part(&leaves(routes), 0, &mut depths);
     let nodes = |depth: &Depth| depth.nodes.iter().sum::<u64>() + depth.alone;
@@ -78,7 +78,7 @@ fn part<K: Key>(routes: &[Route<K>], depth: u8, depths: &mut [Depth]) {
 
 /// The shares of a depth. A count that is too small there is taken together with the depths around it, or else the
 /// share of the next smaller class is used.
-fn line(depths: &[Depth], at: usize) -> Line {
+fn line(depths: &[Depth], at: usize) -> DepthShares {
     let share = |count: &dyn Fn(&Depth) -> (u64, u64)| {
         let (mut part, mut whole) = count(&depths[at]);
         for around in 1..=4 {
@@ -101,7 +101,7 @@ fn line(depths: &[Depth], at: usize) -> Line {
         })
     };
     let Depth { nodes, one_sided, .. } = &depths[at];
-    Line {
+    DepthShares {
         depth: at as u8,
         low: share(&|depth| (depth.uneven_low, depth.uneven)).unwrap_or(0.5),
         alone_low: share(&|depth| (depth.alone_low, depth.alone)).unwrap_or(0.5),
@@ -111,7 +111,7 @@ fn line(depths: &[Depth], at: usize) -> Line {
     }
 }
 
-impl Line {
+impl DepthShares {
     /// The line of a profile, with the odds of one-sided nodes multiplied by e to the power of `shift`.
     pub(crate) fn parting(&self, shift: f64) -> Parting {
         let percent = |share: f64| (100.0 * share).round() as u8;

@@ -14,9 +14,9 @@ use fibula_workload::machine::Machine;
 use fibula_workload::random::Random;
 
 use super::super::cpu_ns;
-use super::tables::{Tables, some};
+use super::tables::{VrfTables, some};
 use super::{Outcome, VrfsArgs};
-use crate::command::figures::Figures;
+use crate::command::figures::FigureTables;
 
 /// Batches that are measured.
 const BATCHES: [usize; 3] = [256, 1024, 4096];
@@ -24,7 +24,7 @@ const BATCHES: [usize; 3] = [256, 1024, 4096];
 /// Tables that are looked up one at a time.
 const SINGLE: usize = 24;
 
-type OfFamily<K> = fn(&Tables) -> &Rc<Vec<Route<K>>>;
+type OfFamily<K> = fn(&VrfTables) -> &Rc<Vec<Route<K>>>;
 
 /// The columns of the table. Rates are in million lookups a second.
 const HEADER: [&str; 9] = [
@@ -41,10 +41,10 @@ const HEADER: [&str; 9] = [
 
 /// Measures both families: a row for each case and batch.
 pub(super) fn measure(
-    figures: &mut Figures,
+    figures: &mut FigureTables,
     vrfs: &Vrfs,
     numbers: &[Vrf],
-    all: &[Tables],
+    all: &[VrfTables],
     arguments: &VrfsArgs,
 ) -> Outcome {
     let isa = Present::all().last().map_or("", |present| present.isa().name());
@@ -54,16 +54,16 @@ pub(super) fn measure(
 }
 
 fn family<K: TableKey>(
-    figures: &mut Figures,
+    figures: &mut FigureTables,
     name: &str,
     vrfs: &Vrfs,
     numbers: &[Vrf],
-    all: &[Tables],
+    all: &[VrfTables],
     of: OfFamily<K>,
     arguments: &VrfsArgs,
 ) -> Outcome {
     for (case, members) in cases(all, of)? {
-        let column = Column::new(all, &members, of, arguments.keys)?;
+        let column = LookupColumn::new(all, &members, of, arguments.keys)?;
         let bytes = bytes(all, &members, of)?;
         let singles = singles(all, &members, of, arguments.keys)?;
         let as_large = as_large(all, &members, of, arguments.keys)?;
@@ -88,7 +88,7 @@ fn family<K: TableKey>(
 }
 
 /// Returns what columns are of: a name, and VRFs.
-fn cases<K: TableKey>(all: &[Tables], of: OfFamily<K>) -> Outcome<[(&'static str, Vec<usize>); 5]> {
+fn cases<K: TableKey>(all: &[VrfTables], of: OfFamily<K>) -> Outcome<[(&'static str, Vec<usize>); 5]> {
     let caches = Machine::this().caches;
     let l2 = caches.iter().find(|cache| cache.level == 2).map_or(1 << 19, |cache| cache.bytes as usize);
     let full: Vec<usize> = (0..all.len().min(10)).collect();
@@ -113,7 +113,7 @@ fn cases<K: TableKey>(all: &[Tables], of: OfFamily<K>) -> Outcome<[(&'static str
 }
 
 /// Returns the bytes that lookups in these VRFs can touch: equal ones once.
-fn bytes<K: TableKey>(all: &[Tables], members: &[usize], of: OfFamily<K>) -> Outcome<usize> {
+fn bytes<K: TableKey>(all: &[VrfTables], members: &[usize], of: OfFamily<K>) -> Outcome<usize> {
     let mut seen = BTreeSet::new();
     let mut sum = members.len() * size_of::<u64>();
     let block = internals::engines::<K>()[0];
@@ -142,7 +142,7 @@ struct Single<K: TableKey> {
 }
 
 fn singles<K: TableKey>(
-    all: &[Tables],
+    all: &[VrfTables],
     members: &[usize],
     of: OfFamily<K>,
     keys: usize,
@@ -167,7 +167,7 @@ fn singles<K: TableKey>(
 
 /// One table with as many routes as small tables have in all, with keys for it; none for full ones.
 fn as_large<K: TableKey>(
-    all: &[Tables],
+    all: &[VrfTables],
     members: &[usize],
     of: OfFamily<K>,
     keys: usize,
@@ -208,14 +208,14 @@ fn rate_of<K: TableKey>(tables: &[Single<K>], batch: usize, results: &mut [Optio
 }
 
 /// Rows, and their answers.
-struct Column<K> {
+struct LookupColumn<K> {
     rows: Vec<u32>,
     keys: Vec<K>,
     expected: Vec<Option<NextHop>>,
 }
 
-impl<K: TableKey> Column<K> {
-    fn new(all: &[Tables], members: &[usize], of: OfFamily<K>, count: usize) -> Outcome<Self> {
+impl<K: TableKey> LookupColumn<K> {
+    fn new(all: &[VrfTables], members: &[usize], of: OfFamily<K>, count: usize) -> Outcome<Self> {
         let mut random = Random::new(7);
         let rows: Vec<u32> =
             (0..count).map(|_| members[random.below(members.len() as u64) as usize] as u32).collect();

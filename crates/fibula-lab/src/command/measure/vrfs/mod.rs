@@ -13,7 +13,7 @@ use clap::Args;
 use fibula::vrf::{Options, Statistics, Vrf, Vrfs};
 
 use super::Outcome;
-use crate::command::figures::Figures;
+use crate::command::figures::FigureTables;
 
 /// Options of `fibula-lab measure vrfs`.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ impl VrfsArgs {
 }
 
 pub(super) fn run(args: &VrfsArgs) -> Outcome {
-    let mut figures = Figures::new("vrfs", &args.given());
+    let mut figures = FigureTables::new("vrfs", &args.given());
     if std::env::var_os("FIBULA_DATA").is_some() {
         figures.command.insert_str(0, "FIBULA_DATA=FOLDER ");
     }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &VrfsArgs) -> Outcome {
 }
 
 /// Makes the VRFs.
-fn fill(all: &[tables::Tables]) -> Outcome<(Vrfs, Vec<Vrf>)> {
+fn fill(all: &[tables::VrfTables]) -> Outcome<(Vrfs, Vec<Vrf>)> {
     let vrfs = Vrfs::with_options(Options::default())?;
     let mut numbers = Vec::new();
     for tables in all {
@@ -72,7 +72,7 @@ fn fill(all: &[tables::Tables]) -> Outcome<(Vrfs, Vec<Vrf>)> {
 }
 
 /// A table of what the VRFs take.
-fn memory(figures: &mut Figures, statistics: &Statistics, seconds: f64) {
+fn memory(figures: &mut FigureTables, statistics: &Statistics, seconds: f64) {
     let Statistics { vrfs, blocks, structures, block_count, in_blocks, structure_count, route_count, .. } =
         statistics;
     let title = format!(

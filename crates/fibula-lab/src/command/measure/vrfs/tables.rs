@@ -12,12 +12,12 @@ use super::Outcome;
 
 /// The routes of a VRF, in order.
 #[derive(Clone)]
-pub(super) struct Tables {
+pub(super) struct VrfTables {
     pub(super) v4: Rc<Vec<Route<u32>>>,
     pub(super) v6: Rc<Vec<Route<u128>>>,
 }
 
-impl Tables {
+impl VrfTables {
     /// Returns the RIBs.
     pub(super) fn ribs(&self) -> DualRib {
         DualRib::new(rib(&self.v4), rib(&self.v6))
@@ -47,15 +47,15 @@ pub(super) fn source() -> &'static str {
 }
 
 /// Returns so many VRFs, the full ones first.
-pub(super) fn all(count: usize) -> Outcome<Vec<Tables>> {
+pub(super) fn all(count: usize) -> Outcome<Vec<VrfTables>> {
     let base = base()?;
     let mut random = Random::new(15);
     let mut all = vec![base.clone()];
     for _ in 1..FULL {
         let v4 = Rc::new(other(&base.v4, &mut random));
-        all.push(Tables { v4, v6: Rc::new(other(&base.v6, &mut random)) });
+        all.push(VrfTables { v4, v6: Rc::new(other(&base.v6, &mut random)) });
     }
-    let templates: Vec<Tables> = (0..TEMPLATES).map(|_| small(&base, &mut random)).collect();
+    let templates: Vec<VrfTables> = (0..TEMPLATES).map(|_| small(&base, &mut random)).collect();
     while all.len() < count {
         let next = if random.below(2) == 0 {
             templates[random.below(TEMPLATES) as usize].clone()
@@ -67,15 +67,15 @@ pub(super) fn all(count: usize) -> Outcome<Vec<Tables>> {
     Ok(all)
 }
 
-fn base() -> Outcome<Tables> {
+fn base() -> Outcome<VrfTables> {
     let Some(folder) = std::env::var_os("FIBULA_DATA") else {
         let v4 = Rc::new(generate(&TableSpec::ipv4(), &Profile::ipv4())?);
-        return Ok(Tables { v4, v6: Rc::new(generate(&TableSpec::ipv6(), &Profile::ipv6())?) });
+        return Ok(VrfTables { v4, v6: Rc::new(generate(&TableSpec::ipv6(), &Profile::ipv6())?) });
     };
     let path = |name: &str| std::path::Path::new(&folder).join(name).to_string_lossy().into_owned();
     let load = |name: &str| Loader::new(LoadOptions::default()).load(path(name).as_str());
     let (v4, v6) = (load("dfz4-2023.txt.xz")?.ribs.v4, load("dfz6-2024.txt.xz")?.ribs.v6);
-    Ok(Tables { v4: Rc::new(v4.iter().collect()), v6: Rc::new(v6.iter().collect()) })
+    Ok(VrfTables { v4: Rc::new(v4.iter().collect()), v6: Rc::new(v6.iter().collect()) })
 }
 
 /// Returns a table of which 1 % of the routes are others: half have another next hop, a quarter is missing, and as many are
@@ -107,11 +107,11 @@ fn other<K: Key>(base: &[Route<K>], random: &mut Random) -> Vec<Route<K>> {
 }
 
 /// Returns the tables of a small VRF.
-fn small(base: &Tables, random: &mut Random) -> Tables {
+fn small(base: &VrfTables, random: &mut Random) -> VrfTables {
     let part = random.below(1 << 32) as f64 / f64::from(1 << 16) / f64::from(1 << 16);
     let count = (LEAST * (MOST / LEAST).powf(part)).round() as usize;
     let v6 = count / 4;
-    Tables { v4: Rc::new(some(&base.v4, count - v6, random)), v6: Rc::new(some(&base.v6, v6, random)) }
+    VrfTables { v4: Rc::new(some(&base.v4, count - v6, random)), v6: Rc::new(some(&base.v6, v6, random)) }
 }
 
 /// Returns so many routes of a table, with next hops of the VRF.
