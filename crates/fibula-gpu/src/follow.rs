@@ -22,7 +22,7 @@ use crate::image::{Image, narrow, narrow_len};
 const UNIT: usize = 64;
 
 /// Words that have been stored and are not published yet.
-struct Told {
+struct Notification {
     array: usize,
     first: usize,
     /// Where they are among all that have been.
@@ -34,7 +34,7 @@ struct Mirror {
     family: Family,
     /// The structure that all of it belongs to, if it is another one than before.
     structure: Option<(&'static str, Vec<(&'static str, u32)>)>,
-    told: Vec<Told>,
+    told: Vec<Notification>,
     words: Vec<u32>,
     image: Option<Image>,
     /// The structure, if no device looks up in it.
@@ -74,7 +74,11 @@ impl Listener for Ear {
             let start = mirror.words.len();
             mirror.words.resize(start + narrow_len(stored.words), 0);
             narrow(stored.words, &mut mirror.words[start..]);
-            mirror.told.push(Told { array: stored.array.into(), first, words: start..mirror.words.len() });
+            mirror.told.push(Notification {
+                array: stored.array.into(),
+                first,
+                words: start..mirror.words.len(),
+            });
         });
     }
 
@@ -94,7 +98,7 @@ impl Mirror {
         }
         self.make_room();
         let Self { told, words, image, changed, .. } = self;
-        for Told { array, first, words: of_words } in told.drain(..) {
+        for Notification { array, first, words: of_words } in told.drain(..) {
             let Some(image) = image else { break };
             let Some(place) = image.place(array) else { continue };
             let at = place.start + first..place.start + first + of_words.len();
@@ -128,7 +132,7 @@ impl Mirror {
             return;
         }
         let mut rooms: Vec<usize> = (0..engine.arrays.len()).map(room).collect();
-        for Told { array, first, words } in &self.told {
+        for Notification { array, first, words } in &self.told {
             let needed = first + words.len();
             if let Some(room) = rooms.get_mut(*array).filter(|room| needed > **room) {
                 // Some more, so that growth by little does not come here again soon.

@@ -50,9 +50,9 @@ impl fmt::Display for ChartError {
 impl core::error::Error for ChartError {}
 
 /// What a colour means: whether a call has one key or more, and the number of threads.
-type Way = (bool, usize);
+type BarKey = (bool, usize);
 
-fn way(row: &Row) -> Way {
+fn way(row: &Row) -> BarKey {
     (row.batch > 1, row.threads)
 }
 
@@ -77,7 +77,7 @@ struct Bars<'a> {
     /// The rows of each engine, the fastest engine first.
     groups: Vec<Vec<&'a Row>>,
     /// What the colours stand for, in order.
-    ways: Vec<Way>,
+    ways: Vec<BarKey>,
     /// The greatest rate.
     max: f64,
 }
@@ -85,7 +85,7 @@ struct Bars<'a> {
 impl<'a> Bars<'a> {
     fn new(rows: &[&'a Row]) -> Self {
         let rows = best(rows);
-        let mut ways: Vec<Way> = rows.iter().map(|row| way(row)).collect();
+        let mut ways: Vec<BarKey> = rows.iter().map(|row| way(row)).collect();
         ways.sort_unstable_by_key(|&(batch, threads)| (threads, batch));
         ways.dedup();
         let mut groups: Vec<Vec<&Row>> = Vec::new();
@@ -114,7 +114,7 @@ impl<'a> Bars<'a> {
         drawing.text("pale", [24.0, 47.0], subtitle);
         let mut top = HEAD;
         if self.ways.len() > 1 {
-            let entry = |(at, &way): (usize, &Way)| (class(at), self.caption(way));
+            let entry = |(at, &way): (usize, &BarKey)| (class(at), self.caption(way));
             let entries: Vec<_> = self.ways.iter().enumerate().map(entry).collect();
             drawing.legend([NAMES, top + 6.0], &entries);
             top += LEGEND;
@@ -132,7 +132,7 @@ impl<'a> Bars<'a> {
         drawing.finish(bottom + FOOT, &format!("{title}. {subtitle}"))
     }
 
-    fn caption(&self, (batch, threads): Way) -> String {
+    fn caption(&self, (batch, threads): BarKey) -> String {
         let calls = if batch { "fastest batch and instruction set" } else { "one key a call" }.to_owned();
         match self.ways.iter().any(|&(_, other)| other != threads) {
             true => format!("{calls}, {threads} {}", if threads == 1 { "thread" } else { "threads" }),

@@ -118,7 +118,7 @@ impl<K: Key> Fib<K> for Wide<K> {
         if !lanes::filled(isa, keys.len()) {
             return keys.iter().zip(results).for_each(|(&key, result)| *result = self.table.one(key));
         }
-        let (mut open, mut candidates) = (Open::none(), Candidates::none());
+        let (mut open, mut candidates) = (OpenPrefixes::none(), Candidates::none());
         lanes::in_blocks(keys, results, |keys, results| {
             self.block(isa, keys.as_flattened(), results.as_flattened_mut(), &mut open, &mut candidates);
         });
@@ -142,7 +142,7 @@ impl<K: Key> Fib<K> for Wide<K> {
 }
 
 /// The keys of a block that have no answer yet, in halves of 32 bits, one after the other.
-struct Open {
+struct OpenPrefixes {
     high: [[u32; LANES]; BLOCK],
     low: [[u32; LANES]; BLOCK],
     /// Their lanes in the block.
@@ -150,7 +150,7 @@ struct Open {
     count: usize,
 }
 
-impl Open {
+impl OpenPrefixes {
     fn none() -> Self {
         Self { high: [[0; LANES]; BLOCK], low: [[0; LANES]; BLOCK], lanes: [0; KEYS], count: 0 }
     }
@@ -187,7 +187,7 @@ impl<K: Key> Wide<K> {
         isa: Present,
         keys: &[K],
         results: &mut [u32],
-        open: &mut Open,
+        open: &mut OpenPrefixes,
         candidates: &mut Candidates,
     ) {
         let table = &self.table;

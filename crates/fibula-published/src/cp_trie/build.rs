@@ -67,7 +67,7 @@ impl<K: Key, L: Leaf> CpTrie<K, L> {
 
 /// A node under construction, whose slots are filled from the first on.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenRoute {
     /// Next hop of each slot; unused where a slot is a node.
     next_hops: [u32; SLOTS_MAX],
     /// A bit for each slot that is a node, in words of 64.
@@ -78,7 +78,7 @@ struct Open {
 struct Filling<K, L: Copy> {
     trie: CpTrie<K, L>,
     /// The open node of each level.
-    open: Buffer<Open>,
+    open: Buffer<OpenRoute>,
     budget: Budget,
     /// Addresses below this one are filled; all of them where it has wrapped to 0.
     done: u128,
@@ -94,7 +94,7 @@ impl<K: Key, L: Leaf> Filling<K, L> {
         let mut levels = budget.vec(count)?;
         levels.extend((0..count).map(|_| Level { words: Buffer::new(), leaves: Buffer::new() }));
         let mut open = budget.buffer(count)?;
-        open.resize(count, Open { next_hops: [0; SLOTS_MAX], nodes: [0; SLOTS_MAX >> WORD_BITS] });
+        open.resize(count, OpenRoute { next_hops: [0; SLOTS_MAX], nodes: [0; SLOTS_MAX >> WORD_BITS] });
         let trie = CpTrie { direct, levels, strides, keys: PhantomData };
         Ok(Self { trie, open, budget, done: 0, next_hop: 0 })
     }

@@ -115,7 +115,7 @@ impl Wide {
 }
 
 /// What a walk through a live format has found.
-pub(super) struct Found {
+pub(super) struct CheckedUnits {
     /// The places of all chunks.
     pub(super) units: Vec<Unit>,
     /// How often each code is used.
@@ -127,8 +127,8 @@ pub(super) struct Found {
 /// A live format that can be checked.
 pub(super) trait Walked: Changing {
     /// Checks all chunks that direct entries lead to, if there are so many codes.
-    fn walk(&self, geometry: Geometry, codes: usize) -> Result<Found, CheckError> {
-        let mut found = Found { units: Vec::new(), uses: vec![0; codes], long_for_codes: 0 };
+    fn walk(&self, geometry: Geometry, codes: usize) -> Result<CheckedUnits, CheckError> {
+        let mut found = CheckedUnits { units: Vec::new(), uses: vec![0; codes], long_for_codes: 0 };
         for index in 0..1 << geometry.k {
             let direct = self.direct(index);
             if !self.in_place(direct).0 {

@@ -11,7 +11,7 @@ pub(super) const MOST: usize = 32;
 const LEVELS: usize = 33;
 
 /// The way to a leaf: the nodes above it, and the child that was taken in each.
-type Way = [(usize, usize); LEVELS];
+type TriePath = [(usize, usize); LEVELS];
 
 impl<W: Word, const M: usize> Tree<W, M> {
     /// Makes a tree without keys.
@@ -56,7 +56,7 @@ impl<W: Word, const M: usize> Tree<W, M> {
     }
 
     /// Notes the way to the leaf of a key, and returns the leaf.
-    fn walk_to(&self, key: W, way: &mut Way) -> usize {
+    fn walk_to(&self, key: W, way: &mut TriePath) -> usize {
         let mut node = self.root;
         for step in &mut way[..self.height] {
             let child = self.nodes[node].child(key);

@@ -25,7 +25,7 @@ pub(super) trait Sink {
 
 /// A node under construction, whose slots are filled from the first on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenRoute {
     /// Next hop of each slot; unused where a slot is a node.
     pub(super) words: [u32; SLOTS],
     /// The slots that are nodes.
@@ -34,7 +34,7 @@ pub(super) struct Open {
     pub(super) nodes: [Node; SLOTS],
 }
 
-impl Open {
+impl OpenRoute {
     const EMPTY: Self = Self { words: [0; SLOTS], vector: 0, nodes: [EMPTY; SLOTS] };
 
     /// Makes a slot after all others a node.
@@ -69,7 +69,7 @@ const EMPTY: Node = Node { vector: 0, leafvec: 0, leaves: 0, nodes: 0 };
 #[derive(Debug)]
 pub(super) struct Filling<K> {
     /// The open node of each level, from the level below the direct table on.
-    pub(super) open: Buffer<Open>,
+    pub(super) open: Buffer<OpenRoute>,
     /// The level whose slots are the largest that are filled: 0 for direct entries.
     top: usize,
     /// Addresses below this one are filled; all of them where it has wrapped to 0.
@@ -82,7 +82,7 @@ pub(super) struct Filling<K> {
 impl<K: Key> Filling<K> {
     pub(super) fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
         let mut open = budget.buffer(levels(K::BITS))?;
-        open.resize(levels(K::BITS), Open::EMPTY);
+        open.resize(levels(K::BITS), OpenRoute::EMPTY);
         Ok(Self { open, top: 0, done: 0, word: 0, keys: PhantomData })
     }
 

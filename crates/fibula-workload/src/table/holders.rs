@@ -13,19 +13,19 @@ pub(super) struct Holders<'a> {
     ids: Vec<u32>,
     bits: u8,
     /// The covers of the current prefix, the outermost first.
-    open: Vec<Open>,
+    open: Vec<OpenPrefix>,
     /// The last prefix that has no cover.
-    before: Option<Held>,
+    before: Option<HeldPrefix>,
 }
 
 /// A cover, and the last prefix directly inside it.
-struct Open {
-    this: Held,
-    before: Option<Held>,
+struct OpenPrefix {
+    this: HeldPrefix,
+    before: Option<HeldPrefix>,
 }
 
 #[derive(Clone, Copy)]
-struct Held {
+struct HeldPrefix {
     last: u128,
     holder: u32,
 }
@@ -54,14 +54,20 @@ impl<'a> Holders<'a> {
         let before = cover.map_or(self.before, |cover| cover.before);
         let holder = self.holder(random, place, before, cover.map(|cover| cover.this.holder));
         let last = place.addr | u128::MAX.checked_shr(128 - u32::from(self.bits - place.len)).unwrap_or(0);
-        let this = Held { last, holder };
+        let this = HeldPrefix { last, holder };
         *self.open.last_mut().map_or(&mut self.before, |cover| &mut cover.before) = Some(this);
-        self.open.push(Open { this, before: None });
+        self.open.push(OpenPrefix { this, before: None });
         if random.permille(self.line.own_permille) { self.any(random) } else { holder }
     }
 
     /// Draws the holder of a prefix. A holder is known by its next hop, so two holders may be the same.
-    fn holder(&self, random: &mut Random, place: Place, before: Option<Held>, cover: Option<u32>) -> u32 {
+    fn holder(
+        &self,
+        random: &mut Random,
+        place: Place,
+        before: Option<HeldPrefix>,
+        cover: Option<u32>,
+    ) -> u32 {
         let shares = if cover.is_some() { &self.line.nested_permille } else { &self.line.top_permille };
         if let Some(before) = before {
             let distance =

@@ -28,7 +28,7 @@ pub(super) const VACANT: u32 = u32::MAX;
 
 /// Which members give up buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Giving {
+pub(super) enum Reassignment {
     /// Members with weight 0.
     Gone,
     /// Members with weight 0, and members that have more than their share.
@@ -37,14 +37,14 @@ pub(super) enum Giving {
 
 /// Assigns each bucket to a member by its place in `shares`, with as few changes as the shares and `giving` allow. At least one
 /// member must have a weight. Allocates nothing; the time is proportional to buckets and members, plus sorting the members.
-pub(super) fn assign(owners: &mut [u32], shares: &mut [Share], giving: Giving) {
+pub(super) fn assign(owners: &mut [u32], shares: &mut [Share], giving: Reassignment) {
     targets(owners.len() as u32, shares);
     for share in shares.iter_mut() {
         share.has = 0;
     }
     for owner in owners.iter_mut() {
         match shares.get_mut(*owner as usize).filter(|share| share.weight > 0) {
-            Some(share) if giving == Giving::Gone || share.has < share.target => share.has += 1,
+            Some(share) if giving == Reassignment::Gone || share.has < share.target => share.has += 1,
             _ => *owner = VACANT,
         }
     }
@@ -127,7 +127,7 @@ mod tests {
             (&[u32::MAX, 1], &[64, 0]),
         ] {
             let mut owners = [VACANT; 64];
-            assign(&mut owners, &mut shares(weights), Giving::Gone);
+            assign(&mut owners, &mut shares(weights), Reassignment::Gone);
             assert_eq!(counts(&owners, weights.len()), expected, "{weights:?}");
         }
     }
@@ -140,18 +140,18 @@ mod tests {
             let buckets = 1 << (4 + random.below(5));
             let mut weights: Vec<u32> = (0..members).map(|_| 1 + random.below(9) as u32).collect();
             let mut owners = vec![VACANT; buckets];
-            assign(&mut owners, &mut shares(&weights), Giving::Gone);
+            assign(&mut owners, &mut shares(&weights), Reassignment::Gone);
             assert!(is_fair(&counts(&owners, members), &weights, buckets as u64));
             let gone = random.below(members as u64) as usize;
             let (before, weight) = (owners.clone(), core::mem::take(&mut weights[gone]));
-            assign(&mut owners, &mut shares(&weights), Giving::Gone);
+            assign(&mut owners, &mut shares(&weights), Reassignment::Gone);
             for (&new, &old) in owners.iter().zip(&before) {
                 assert!(new != gone as u32 && (new == old || old == gone as u32));
             }
             // And back: only the buckets that it lacks move, to it alone or within one bucket of rounding.
             let (before, had) = (owners.clone(), counts(&owners, members));
             weights[gone] = weight;
-            assign(&mut owners, &mut shares(&weights), Giving::Surplus);
+            assign(&mut owners, &mut shares(&weights), Reassignment::Surplus);
             let has = counts(&owners, members);
             assert!(is_fair(&has, &weights, buckets as u64));
             let moved = owners.iter().zip(&before).filter(|(new, old)| new != old).count() as u32;

@@ -8,7 +8,7 @@ use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::NextHop;
 
 use super::HopsError;
-use super::assign::{Giving, Share, VACANT, assign};
+use super::assign::{Reassignment, Share, VACANT, assign};
 use super::blocks::{BucketBlock, FreeBlocks};
 use super::group::{Group, GroupKey, Member};
 use super::word::HopWord;
@@ -157,7 +157,7 @@ impl<T: Send + Sync> HopsState<T> {
         match old {
             // Retired only after the store, because until then readers could still find the old slot.
             Some(old) => self.values.retire(old),
-            None => self.each_group(id, Giving::Surplus),
+            None => self.each_group(id, Reassignment::Surplus),
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl<T: Send + Sync> HopsState<T> {
         // The word comes first: from here on, flows of its buckets go to other members while the buckets are reassigned.
         self.words.store(id, HopWord::WITHDRAWN);
         self.entry(id).kind = NumberKind::Hop(None);
-        self.each_group(id, Giving::Gone);
+        self.each_group(id, Reassignment::Gone);
         self.values.retire(slot);
         Ok(true)
     }
@@ -397,7 +397,7 @@ impl<T: Send + Sync> HopsState<T> {
                 .zip(&group.members)
                 .for_each(|(share, &(_, weight))| share.weight = weight);
         }
-        assign(&mut self.owners, &mut self.shares, Giving::Surplus);
+        assign(&mut self.owners, &mut self.shares, Reassignment::Surplus);
         for (at, &owner) in self.owners.iter().enumerate() {
             self.words.store_bucket(group.block, at as u32, group.members[owner as usize].0);
         }
@@ -416,7 +416,7 @@ impl<T: Send + Sync> HopsState<T> {
     }
 
     /// Reassigns the buckets of all groups of a member that came or went.
-    fn each_group(&mut self, member: NextHop, giving: Giving) {
+    fn each_group(&mut self, member: NextHop, giving: Reassignment) {
         let groups = core::mem::take(&mut self.entry(member).groups);
         for &id in &groups {
             self.reassign(id, giving);
@@ -424,7 +424,7 @@ impl<T: Send + Sync> HopsState<T> {
         self.entry(member).groups = groups;
     }
 
-    fn reassign(&mut self, id: NextHop, giving: Giving) {
+    fn reassign(&mut self, id: NextHop, giving: Reassignment) {
         let NumberKind::Group(group) = core::mem::replace(&mut self.entry(id).kind, NumberKind::Nothing)
         else {
             return;

@@ -45,7 +45,7 @@ const BLOAT: u128 = 6;
 const BLOAT_LEAST: u128 = 1 << 14;
 
 /// The step that makes prepared changes visible to readers.
-pub(crate) enum Ready<K: Key> {
+pub(crate) enum PreparedChange<K: Key> {
     /// Nothing has changed, or changes wait.
     Nothing,
     /// The structure has prepared them.
@@ -65,7 +65,7 @@ pub(crate) enum When {
     Later,
 }
 
-impl<K: Key> Ready<K> {
+impl<K: Key> PreparedChange<K> {
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(self, Self::InPlace)
     }
@@ -134,7 +134,7 @@ impl<K: Key> FamilyWriter<K> {
         compact: bool,
         atomic: bool,
         outcome: &mut Outcome,
-    ) -> Result<Ready<K>, TableError> {
+    ) -> Result<PreparedChange<K>, TableError> {
         let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when, compact, atomic));
         if ready.is_err() {
             self.undo();
@@ -176,7 +176,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Builds a structure of other routes, which take the place of all that there are when it is published.
-    pub(crate) fn prepare_all(&self, routes: &[Route<K>]) -> Result<Ready<K>, TableError> {
+    pub(crate) fn prepare_all(&self, routes: &[Route<K>]) -> Result<PreparedChange<K>, TableError> {
         let mut rib = Rib::new(self.limits);
         for &route in routes {
             rib.insert(route)?;
@@ -188,7 +188,7 @@ impl<K: Key> FamilyWriter<K> {
         let routes = aggregated.as_ref().map_or(&rib, Aggregated::rib);
         let serving = Serving::build(&self.engine, routes, self.limits)?;
         let routes = Some(Box::new(Whole { rib, aggregated }));
-        Ok(Ready::Replace(Replacement { serving, routes, missed: Vec::new() }))
+        Ok(PreparedChange::Replace(Replacement { serving, routes, missed: Vec::new() }))
     }
 
     /// Updates the counts of routes by next hop for the present changes.
@@ -196,26 +196,31 @@ impl<K: Key> FamilyWriter<K> {
         uses.change(changes, &self.log);
     }
 
-    fn prepare_engine(&mut self, when: When, compact: bool, atomic: bool) -> Result<Ready<K>, TableError> {
+    fn prepare_engine(
+        &mut self,
+        when: When,
+        compact: bool,
+        atomic: bool,
+    ) -> Result<PreparedChange<K>, TableError> {
         if when == When::Later {
-            return Ok(Ready::Nothing);
+            return Ok(PreparedChange::Nothing);
         }
         if let Some(growth) = self.growth.take_if(|growth| growth.is_finished())
             && let Some(replacement) = growth.finish(self.routes())?
             && (when == When::Soon || replacement.missed.is_empty())
         {
-            return Ok(Ready::Replace(replacement));
+            return Ok(PreparedChange::Replace(replacement));
         }
         if compact && self.growth.is_none() && self.is_bloated() {
             // Without memory for it, the structure stays as it is.
             if when == When::Soon {
                 let _ = self.grow();
             } else if let Ok(replacement) = self.build() {
-                return Ok(Ready::Replace(replacement));
+                return Ok(PreparedChange::Replace(replacement));
             }
         }
         if self.waiting.is_empty() {
-            return Ok(Ready::Nothing);
+            return Ok(PreparedChange::Nothing);
         }
         // Earlier changes wait for the engine that is being built, because it is built from a copy that has them.
         self.from = if self.growth.is_some() && when == When::Soon { self.waited } else { 0 };
@@ -227,7 +232,7 @@ impl<K: Key> FamilyWriter<K> {
             self.prefixes.dedup();
             let routes = self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib);
             if editor.prepare(&self.prefixes, routes, atomic)? == Applied::InPlace {
-                return Ok(Ready::InPlace);
+                return Ok(PreparedChange::InPlace);
             }
         }
         if when == When::Now {
@@ -236,12 +241,12 @@ impl<K: Key> FamilyWriter<K> {
                 && let Some(replacement) = growth.finish(self.routes())?
                 && replacement.missed.is_empty()
             {
-                return Ok(Ready::Replace(replacement));
+                return Ok(PreparedChange::Replace(replacement));
             }
-            return self.build().map(Ready::Replace);
+            return self.build().map(PreparedChange::Replace);
         }
         self.grow()?;
-        Ok(Ready::Nothing)
+        Ok(PreparedChange::Nothing)
     }
 
     fn build(&self) -> Result<Replacement<K>, TableError> {
@@ -269,16 +274,16 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Prepares moves that make the engine smaller, and looks at a limited number of entries. Moves that fail are left out.
-    pub(crate) fn tidy(&mut self, entries: usize) -> Ready<K> {
+    pub(crate) fn tidy(&mut self, entries: usize) -> PreparedChange<K> {
         // Moves publish no waiting changes, so all of these still wait afterwards.
         self.from = self.waiting.len();
         if let Serving::InPlace(editor) = &mut self.serving
             && editor.tidy(entries).is_ok()
             && editor.retires() > 0
         {
-            return Ready::InPlace;
+            return PreparedChange::InPlace;
         }
-        Ready::Nothing
+        PreparedChange::Nothing
     }
 
     /// Makes the routes of the structure as few as can be, if changes have made them many. Without memory for it, they stay.
@@ -331,12 +336,12 @@ impl<K: Key> FamilyWriter<K> {
     /// replacement of the engine. Returns the bytes of the old engine, because readers may still be in it.
     pub(crate) fn publish(
         &mut self,
-        ready: Ready<K>,
+        ready: PreparedChange<K>,
         shadow: bool,
         publication: &mut dyn Publication,
     ) -> usize {
         match (ready, &mut self.serving) {
-            (Ready::InPlace, Serving::InPlace(editor)) => {
+            (PreparedChange::InPlace, Serving::InPlace(editor)) => {
                 if shadow {
                     editor.publish_shadow(publication);
                 } else {
@@ -345,7 +350,7 @@ impl<K: Key> FamilyWriter<K> {
                 self.waiting.truncate(self.from);
                 0
             }
-            (Ready::Replace(replacement), _) => {
+            (PreparedChange::Replace(replacement), _) => {
                 let bytes = self.structure_memory().held_bytes();
                 if let Some(whole) = replacement.routes {
                     (self.rib, self.aggregated) = (whole.rib, whole.aggregated);

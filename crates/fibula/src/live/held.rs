@@ -8,7 +8,7 @@ use crate::rib::Rib;
 use super::options::{Outcome, TableError};
 use super::table::{SharedTable, Table, TableKey};
 use super::uses::Uses;
-use super::writer::{Others, TableWriter};
+use super::writer::{ReplacementRoutes, TableWriter};
 
 /// The lock of a table or of VRFs. One thread at a time holds it, to retire and collect in their domain.
 pub(crate) trait Hold {
@@ -53,7 +53,11 @@ impl TableGuard<'_> {
 
     /// Puts other routes in the place of all, at once for new pins. A family without any stays as it is, and so do its changes
     /// that wait. `changed` prefixes are different.
-    pub(crate) fn replace(&mut self, routes: Others<'_>, changed: usize) -> Result<Outcome, TableError> {
+    pub(crate) fn replace(
+        &mut self,
+        routes: ReplacementRoutes<'_>,
+        changed: usize,
+    ) -> Result<Outcome, TableError> {
         self.writer.replace(&self.shared.domain, &self.shared.root, routes, changed)
     }
 

@@ -118,7 +118,7 @@ impl<V> Drop for ValueSlots<V> {
 
 /// A slot whose value goes.
 #[derive(Debug, Clone, Copy)]
-enum Leaving {
+enum LeavingValue {
     Retired(u32),
     Closed(u32),
 }
@@ -127,7 +127,7 @@ enum Leaving {
 /// by the one writer of the domain.
 pub(crate) struct ValueStore<V> {
     slots: Arc<ValueSlots<V>>,
-    leaving: RetireList<Leaving>,
+    leaving: RetireList<LeavingValue>,
     /// Slots that are empty, with room for all that there are.
     free: Vec<u32>,
     /// Slots that are to be closed, with room for all that there are.
@@ -199,7 +199,7 @@ impl<V: Send + Sync> ValueStore<V> {
     /// Begins the end of a value that the table does not lead to any more.
     pub(crate) fn retire(&mut self, at: u32) {
         let domain = &self.slots.domain;
-        self.leaving.retire(domain, Leaving::Retired(at), size_of::<ValueSlot<V>>());
+        self.leaving.retire(domain, LeavingValue::Retired(at), size_of::<ValueSlot<V>>());
     }
 
     /// Ends the epoch, after all stores of a change.
@@ -227,8 +227,8 @@ impl<V: Send + Sync> ValueStore<V> {
         let Self { slots, leaving, free, closing, gone, .. } = self;
         let ValueSlots { domain, slots } = &**slots;
         leaving.collect(domain, |item| match item {
-            Leaving::Retired(at) => closing.push(at),
-            Leaving::Closed(at) => {
+            LeavingValue::Retired(at) => closing.push(at),
+            LeavingValue::Closed(at) => {
                 if let Some(slot) = slots.get(at) {
                     slot.state.store(EMPTY, Ordering::Relaxed);
                     // SAFETY: it was closed for a grace period: no reader has a reference, and the writer is this one.
@@ -248,7 +248,7 @@ impl<V: Send + Sync> ValueStore<V> {
         for at in closing.drain(..) {
             if let Some(slot) = slots.get(at) {
                 slot.state.store(CLOSED, Ordering::Release);
-                leaving.retire(domain, Leaving::Closed(at), size_of::<ValueSlot<V>>());
+                leaving.retire(domain, LeavingValue::Closed(at), size_of::<ValueSlot<V>>());
             }
         }
         leaving.advance(domain);
@@ -276,7 +276,8 @@ impl<V: Send + Sync> ValueStore<V> {
     /// Returns whether a slot is open, and not leaving.
     pub(crate) fn is_kept(&self, at: u32) -> bool {
         let is_open = self.slots.slots.get(at).is_some_and(|slot| slot.state.load(Ordering::Relaxed) == OPEN);
-        is_open && !self.leaving.items().any(|&item| matches!(item, Leaving::Retired(gone) if gone == at))
+        is_open
+            && !self.leaving.items().any(|&item| matches!(item, LeavingValue::Retired(gone) if gone == at))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::net::{Change, Dual, Key, Route};
 
 use super::books::Books;
 use super::epoch::{Domain, RetireList};
-use super::family::{FamilyWriter, Ready, When};
+use super::family::{FamilyWriter, PreparedChange, When};
 use super::listener::{Listener, Notifier};
 use super::options::{Options, Outcome, TableError};
 use super::root::{CurrentRoot, OldRoot, TableRoots};
@@ -34,7 +34,7 @@ pub(super) enum TableGarbage {
 }
 
 /// All routes of each family, if they take the place of others.
-pub(crate) type Others<'a> = Dual<Option<&'a [Route<u32>]>, Option<&'a [Route<u128>]>>;
+pub(crate) type ReplacementRoutes<'a> = Dual<Option<&'a [Route<u32>]>, Option<&'a [Route<u128>]>>;
 
 /// Changed prefixes that wait at most, but for those that wait for a structure.
 const MOST_WAITING: usize = 1 << 16;
@@ -158,14 +158,18 @@ impl TableWriter {
         &mut self,
         domain: &Domain,
         root: &CurrentRoot,
-        routes: Others<'_>,
+        routes: ReplacementRoutes<'_>,
         changed: usize,
     ) -> Result<Outcome, TableError> {
         debug_assert!(self.books.uses.is_none(), "next hops are counted by changes alone");
         self.make_room(domain)?;
         let ready = Dual {
-            v4: routes.v4.map_or(Ok(Ready::Nothing), |routes| self.families.v4.prepare_all(routes))?,
-            v6: routes.v6.map_or(Ok(Ready::Nothing), |routes| self.families.v6.prepare_all(routes))?,
+            v4: routes
+                .v4
+                .map_or(Ok(PreparedChange::Nothing), |routes| self.families.v4.prepare_all(routes))?,
+            v6: routes
+                .v6
+                .map_or(Ok(PreparedChange::Nothing), |routes| self.families.v6.prepare_all(routes))?,
         };
         self.reserve(&ready, true)?;
         Ok(self.end(domain, root, ready, true, Outcome { changed, ..Outcome::default() }))
@@ -176,7 +180,7 @@ impl TableWriter {
         &mut self,
         domain: &Domain,
         root: &CurrentRoot,
-        ready: Dual<Ready<u32>, Ready<u128>>,
+        ready: Dual<PreparedChange<u32>, PreparedChange<u128>>,
         shadow: bool,
         mut outcome: Outcome,
     ) -> Outcome {
@@ -195,7 +199,7 @@ impl TableWriter {
         &mut self,
         domain: &Domain,
         root: Option<&CurrentRoot>,
-        ready: Dual<Ready<u32>, Ready<u128>>,
+        ready: Dual<PreparedChange<u32>, PreparedChange<u128>>,
         shadow: bool,
     ) -> Published {
         let in_place = ready.v4.is_in_place() || ready.v6.is_in_place();
@@ -222,7 +226,11 @@ impl TableWriter {
     }
 
     /// Reserves space for the units that publishing retires, and for copies of the entries of families that are published in a shadow.
-    fn reserve(&mut self, ready: &Dual<Ready<u32>, Ready<u128>>, shadow: bool) -> Result<(), TableError> {
+    fn reserve(
+        &mut self,
+        ready: &Dual<PreparedChange<u32>, PreparedChange<u128>>,
+        shadow: bool,
+    ) -> Result<(), TableError> {
         self.books.reserve(self.families.v4.retires() + self.families.v6.retires())?;
         if shadow && ready.v4.is_in_place() {
             self.families.v4.make_shadow()?;
@@ -329,7 +337,7 @@ impl Publishing<'_> {
     fn family<K: Key>(
         &mut self,
         family: &mut FamilyWriter<K>,
-        ready: Ready<K>,
+        ready: PreparedChange<K>,
         item: fn(u32, in_place::RetiredUnit) -> TableGarbage,
     ) -> usize {
         let replaced_bytes = match &mut self.listener {

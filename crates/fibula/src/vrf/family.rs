@@ -4,7 +4,7 @@ use crate::check::CheckError;
 use crate::fib::in_place;
 use crate::fib::registry::Engine;
 use crate::fib::units::Unit;
-use crate::live::family::{FamilyWriter, Ready, When};
+use crate::live::family::{FamilyWriter, PreparedChange, When};
 use crate::live::{Outcome, TableError, Uses};
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key};
@@ -25,14 +25,14 @@ pub(super) struct EditMode {
 }
 
 /// The table of a VRF in one family.
-pub(super) enum Side<K: Key> {
+pub(super) enum VrfTable<K: Key> {
     /// The routes are in a block; without routes there is none.
     Small { rib: Rib<K>, block: Option<Number> },
     /// They have a structure of their own.
     Large { family: Box<FamilyWriter<K>>, number: u32, serial: u64 },
 }
 
-impl<K: Key> Side<K> {
+impl<K: Key> VrfTable<K> {
     /// Returns a table without routes.
     pub(super) fn empty(limits: Limits) -> Self {
         Self::Small { rib: Rib::new(limits), block: None }
@@ -67,17 +67,17 @@ impl<K: Key> Side<K> {
 }
 
 /// The step that makes a prepared change visible to readers.
-pub(super) enum Step<K: Key> {
+pub(super) enum PreparedStep<K: Key> {
     /// Nothing has changed.
     Same,
     /// Another table takes the place of the one there is, with its routes.
-    Side(Side<K>),
+    Side(VrfTable<K>),
     /// The structure has prepared the change.
-    Ready(Ready<K>),
+    Ready(PreparedChange<K>),
 }
 
 /// The budget, the options and the counters that making a table uses.
-pub(super) struct Making<'a> {
+pub(super) struct BuildContext<'a> {
     pub(super) budget: &'a mut Budget,
     pub(super) options: &'a Options,
     /// The number of structures that were made.
@@ -109,24 +109,28 @@ impl<K: Key> VrfFamily<K> {
     }
 
     /// Returns the half of a VRF's word.
-    pub(super) fn root(&self, side: &Side<K>) -> BlockRoot {
+    pub(super) fn root(&self, side: &VrfTable<K>) -> BlockRoot {
         match side {
-            Side::Small { block: None, .. } => BlockRoot::EMPTY,
-            Side::Small { block: Some(number), .. } => self.arena.root(*number),
-            Side::Large { number, .. } => BlockRoot::large(*number),
+            VrfTable::Small { block: None, .. } => BlockRoot::EMPTY,
+            VrfTable::Small { block: Some(number), .. } => self.arena.root(*number),
+            VrfTable::Large { number, .. } => BlockRoot::large(*number),
         }
     }
 
     /// Takes the routes and makes a table of them; on an error they are left where they are.
-    pub(super) fn side(&mut self, rib: &mut Rib<K>, making: &mut Making<'_>) -> Result<Side<K>, VrfError> {
+    pub(super) fn side(
+        &mut self,
+        rib: &mut Rib<K>,
+        making: &mut BuildContext<'_>,
+    ) -> Result<VrfTable<K>, VrfError> {
         if rib.is_empty() {
-            return Ok(Side::Small { rib: core::mem::take(rib), block: None });
+            return Ok(VrfTable::Small { rib: core::mem::take(rib), block: None });
         }
         let options = making.options;
         if rib.len() <= options.small_routes
             && let Some(block) = self.block(rib, making)?
         {
-            return Ok(Side::Small { rib: core::mem::take(rib), block: Some(block) });
+            return Ok(VrfTable::Small { rib: core::mem::take(rib), block: Some(block) });
         }
         let number = match self.large.iter().position(Option::is_none) {
             Some(number) => number,
@@ -141,11 +145,11 @@ impl<K: Key> VrfFamily<K> {
         }
         self.large[number] = Some(family.reading());
         *making.serial += 1;
-        Ok(Side::Large { family, number: number as u32, serial: *making.serial })
+        Ok(VrfTable::Large { family, number: number as u32, serial: *making.serial })
     }
 
     /// Returns the block of these routes, unless they need a structure.
-    fn block(&mut self, rib: &Rib<K>, making: &mut Making<'_>) -> Result<Option<Number>, TableError> {
+    fn block(&mut self, rib: &Rib<K>, making: &mut BuildContext<'_>) -> Result<Option<Number>, TableError> {
         // The budget counts only the block, because the other memory of the build is freed after it.
         let mut scratch = Budget::new(making.options.limits);
         let block = block::build(rib, &mut scratch).and_then(|block| self.arena.take(&block, making.budget));
@@ -157,35 +161,39 @@ impl<K: Key> VrfFamily<K> {
     }
 
     /// Returns a block in the place of a structure that has few routes now, if that succeeds.
-    pub(super) fn shrunk(&mut self, side: &mut Side<K>, making: &mut Making<'_>) -> Step<K> {
+    pub(super) fn shrunk(
+        &mut self,
+        side: &mut VrfTable<K>,
+        making: &mut BuildContext<'_>,
+    ) -> PreparedStep<K> {
         // The structure stays as it is until then, without its routes.
         match self.side(side.rib_mut(), making) {
-            Ok(small @ Side::Small { .. }) => Step::Side(small),
+            Ok(small @ VrfTable::Small { .. }) => PreparedStep::Side(small),
             Ok(large) => {
                 *side.rib_mut() = self.unmake(large);
-                Step::Same
+                PreparedStep::Same
             }
-            Err(_) => Step::Same,
+            Err(_) => PreparedStep::Same,
         }
     }
 
     /// Undoes the preparation of [`shrunk`](Self::shrunk).
-    pub(super) fn unshrink(&mut self, side: &mut Side<K>, step: Step<K>) {
-        if let Step::Side(small) = step {
+    pub(super) fn unshrink(&mut self, side: &mut VrfTable<K>, step: PreparedStep<K>) {
+        if let PreparedStep::Side(small) = step {
             *side.rib_mut() = self.unmake(small);
         }
     }
 
     /// Gives up a table that no reader has seen, and returns its routes.
-    pub(super) fn unmake(&mut self, side: Side<K>) -> Rib<K> {
+    pub(super) fn unmake(&mut self, side: VrfTable<K>) -> Rib<K> {
         match side {
-            Side::Small { rib, block } => {
+            VrfTable::Small { rib, block } => {
                 if let Some(unit) = block.and_then(|number| self.arena.give(number)) {
                     self.arena.free(unit);
                 }
                 rib
             }
-            Side::Large { mut family, number, .. } => {
+            VrfTable::Large { mut family, number, .. } => {
                 self.large[number as usize] = None;
                 core::mem::take(&mut family.rib)
             }
@@ -196,17 +204,17 @@ impl<K: Key> VrfFamily<K> {
     /// roots keep. Its block is passed to `retire`.
     pub(super) fn discard(
         &mut self,
-        side: Side<K>,
+        side: VrfTable<K>,
         mut retire: impl FnMut(FamilyGarbage, usize),
     ) -> (Rib<K>, usize) {
         match side {
-            Side::Small { rib, block } => {
+            VrfTable::Small { rib, block } => {
                 if let Some(unit) = block.and_then(|number| self.arena.give(number)) {
                     retire(FamilyGarbage::Lines(unit), BlockArena::<K>::bytes(unit));
                 }
                 (rib, 0)
             }
-            Side::Large { ref family, .. } => {
+            VrfTable::Large { ref family, .. } => {
                 let bytes = family.structure_memory().held_bytes();
                 (self.unmake(side), bytes)
             }
@@ -216,18 +224,18 @@ impl<K: Key> VrfFamily<K> {
     /// Changes the routes, and prepares the block or engine that readers will look up in; or leaves everything as it was.
     pub(super) fn prepare(
         &mut self,
-        side: &mut Side<K>,
+        side: &mut VrfTable<K>,
         changes: &[Change<K>],
         way: EditMode,
         outcome: &mut Outcome,
-        making: &mut Making<'_>,
-    ) -> Result<Step<K>, VrfError> {
+        making: &mut BuildContext<'_>,
+    ) -> Result<PreparedStep<K>, VrfError> {
         let EditMode { compact, atomic } = way;
         match side {
-            Side::Large { family, .. } => {
-                Ok(Step::Ready(family.prepare(changes, When::Now, compact, atomic, outcome)?))
+            VrfTable::Large { family, .. } => {
+                Ok(PreparedStep::Ready(family.prepare(changes, When::Now, compact, atomic, outcome)?))
             }
-            Side::Small { rib, .. } => {
+            VrfTable::Small { rib, .. } => {
                 let made = self.follow(rib, changes, outcome, making);
                 if made.is_err() {
                     rib.undo(&mut self.log);
@@ -242,46 +250,46 @@ impl<K: Key> VrfFamily<K> {
         rib: &mut Rib<K>,
         changes: &[Change<K>],
         outcome: &mut Outcome,
-        making: &mut Making<'_>,
-    ) -> Result<Step<K>, VrfError> {
+        making: &mut BuildContext<'_>,
+    ) -> Result<PreparedStep<K>, VrfError> {
         self.log.clear();
         let tally = rib.apply_logged(changes, &mut self.log).map_err(TableError::from)?;
         outcome.changed += tally.changed;
         outcome.unchanged += tally.unchanged;
         outcome.absent += tally.absent;
         if tally.changed == 0 {
-            return Ok(Step::Same);
+            return Ok(PreparedStep::Same);
         }
-        self.side(rib, making).map(Step::Side)
+        self.side(rib, making).map(PreparedStep::Side)
     }
 
     /// Updates the counts of routes by next hop for the prepared changes.
-    pub(super) fn count(&self, side: &Side<K>, changes: &[Change<K>], uses: &mut Uses) {
+    pub(super) fn count(&self, side: &VrfTable<K>, changes: &[Change<K>], uses: &mut Uses) {
         match side {
-            Side::Small { .. } => uses.change(changes, &self.log),
-            Side::Large { family, .. } => family.count(changes, uses),
+            VrfTable::Small { .. } => uses.change(changes, &self.log),
+            VrfTable::Large { family, .. } => family.count(changes, uses),
         }
     }
 
     /// Takes a change back that was prepared.
-    pub(super) fn undo(&mut self, side: &mut Side<K>, step: Step<K>) {
+    pub(super) fn undo(&mut self, side: &mut VrfTable<K>, step: PreparedStep<K>) {
         match (step, side) {
-            (Step::Side(made), side) => {
+            (PreparedStep::Side(made), side) => {
                 let rib = self.unmake(made);
                 *side.rib_mut() = rib;
                 side.rib_mut().undo(&mut self.log);
             }
-            (Step::Ready(_), Side::Large { family, .. }) => family.undo(),
+            (PreparedStep::Ready(_), VrfTable::Large { family, .. }) => family.undo(),
             _ => {}
         }
     }
 
     /// Returns whether readers need other roots to see a change.
-    pub(super) fn needs_roots(side: &Side<K>, step: &Step<K>, atomic: bool) -> bool {
+    pub(super) fn needs_roots(side: &VrfTable<K>, step: &PreparedStep<K>, atomic: bool) -> bool {
         match step {
-            Step::Same => false,
-            Step::Side(made) => made.is_large() || side.is_large(),
-            Step::Ready(ready) => ready.replaces() || atomic && ready.is_in_place(),
+            PreparedStep::Same => false,
+            PreparedStep::Side(made) => made.is_large() || side.is_large(),
+            PreparedStep::Ready(ready) => ready.replaces() || atomic && ready.is_in_place(),
         }
     }
 
@@ -289,18 +297,18 @@ impl<K: Key> VrfFamily<K> {
     /// shadow.
     pub(super) fn reserve(
         &mut self,
-        side: &mut Side<K>,
-        step: &Step<K>,
+        side: &mut VrfTable<K>,
+        step: &PreparedStep<K>,
         shadow: bool,
     ) -> Result<usize, TableError> {
         match (step, side) {
-            (Step::Ready(ready), Side::Large { family, .. }) => {
+            (PreparedStep::Ready(ready), VrfTable::Large { family, .. }) => {
                 if shadow && ready.is_in_place() {
                     family.make_shadow()?;
                 }
                 Ok(family.retires())
             }
-            (Step::Same, _) => Ok(0),
+            (PreparedStep::Same, _) => Ok(0),
             _ => Ok(1),
         }
     }
@@ -308,14 +316,14 @@ impl<K: Key> VrfFamily<K> {
     /// Publishes the prepared changes of an engine, or an engine in its place. Returns the bytes of the old engine.
     pub(super) fn publish(
         &mut self,
-        side: &mut Side<K>,
-        ready: Ready<K>,
+        side: &mut VrfTable<K>,
+        ready: PreparedChange<K>,
         shadow: bool,
         vrf: u32,
         units: &mut Vec<in_place::RetiredUnit>,
         mut retire: impl FnMut(FamilyGarbage, usize),
     ) -> usize {
-        let Side::Large { family, number, serial } = side else { return 0 };
+        let VrfTable::Large { family, number, serial } = side else { return 0 };
         let is_new = ready.replaces() || shadow && ready.is_in_place();
         let replaced = family.publish(ready, shadow, units);
         for unit in units.drain(..) {
@@ -353,12 +361,12 @@ impl<K: Key> VrfFamily<K> {
     /// Verifies one table, and counts its block.
     pub(super) fn check(
         &self,
-        side: &Side<K>,
+        side: &VrfTable<K>,
         counts: &mut [u32],
         retired: &[in_place::RetiredUnit],
     ) -> Result<(), CheckError> {
         match side {
-            Side::Small { rib, block } => {
+            VrfTable::Small { rib, block } => {
                 rib.check()?;
                 let Some(number) = *block else {
                     return CheckError::unless(rib.is_empty(), "a VRF with routes has a block", rib.len());
@@ -368,7 +376,7 @@ impl<K: Key> VrfFamily<K> {
                 let is_right = fresh.is_ok_and(|fresh| self.arena.is(number, &fresh));
                 CheckError::unless(is_right, "a block is that of its VRF's routes", number as usize)
             }
-            Side::Large { family, number, .. } => {
+            VrfTable::Large { family, number, .. } => {
                 let is_read = self.large.get(*number as usize).is_some_and(Option::is_some);
                 CheckError::unless(is_read, "readers have a VRF's structure", *number as usize)?;
                 family.check(retired)

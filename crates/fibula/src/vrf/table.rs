@@ -12,7 +12,7 @@ use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop,
 use crate::rib::{DualRib, lookup_prefix};
 
 use super::Vrf;
-use super::family::{EditMode, Side};
+use super::family::{EditMode, VrfTable};
 use super::options::{Options, Statistics, VrfError};
 use super::roots::VrfRoots;
 use super::writer::{VrfsWriter, next_hops};
@@ -383,14 +383,14 @@ struct Sums {
     structures_memory: Memory,
 }
 
-fn sums<'a, K: Key>(sides: impl Iterator<Item = &'a Side<K>>) -> Sums {
+fn sums<'a, K: Key>(sides: impl Iterator<Item = &'a VrfTable<K>>) -> Sums {
     let mut sums = Sums::default();
     for side in sides {
         sums.routes += side.rib().len();
         sums.routes_memory = sums.routes_memory + side.routes_memory();
         match side {
-            Side::Small { block, .. } => sums.in_blocks += usize::from(block.is_some()),
-            Side::Large { family, .. } => {
+            VrfTable::Small { block, .. } => sums.in_blocks += usize::from(block.is_some()),
+            VrfTable::Large { family, .. } => {
                 sums.structures += 1;
                 sums.structures_memory = sums.structures_memory + family.structure_memory();
             }

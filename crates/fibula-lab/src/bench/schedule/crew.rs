@@ -11,7 +11,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::row::Division;
 
 /// The cores of some threads, and a pool of as many for the run-time.
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     cores: Vec<usize>,
     /// `None` if the system has no threads for it.
     pool: Option<ThreadPool>,
@@ -24,7 +24,7 @@ struct Counter(AtomicUsize);
 /// When a thread began and when it was done.
 type Span = (Instant, Instant);
 
-impl Crew {
+impl WorkerPool {
     /// Makes a crew with a thread for each of these cores.
     pub(super) fn new(cores: &[usize]) -> Self {
         let all = cores.to_vec();

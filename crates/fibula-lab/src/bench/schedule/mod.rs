@@ -30,7 +30,7 @@ use super::lane::round;
 use super::native::Structure;
 use super::plan::PlanError;
 use super::runner::{BenchError, Progress};
-use crew::Crew;
+use crew::WorkerPool;
 
 pub use row::{Division, SchedulePlan, ScheduleRecord, ScheduleRow};
 
@@ -140,9 +140,9 @@ fn lanes<K: Key>(
     lanes
 }
 
-fn crews(plan: &SchedulePlan, cores: &[usize]) -> std::collections::BTreeMap<usize, Crew> {
+fn crews(plan: &SchedulePlan, cores: &[usize]) -> std::collections::BTreeMap<usize, WorkerPool> {
     let there = plan.threads.iter().filter(|&&threads| threads <= cores.len());
-    there.map(|&threads| (threads, Crew::new(&cores[..threads]))).collect()
+    there.map(|&threads| (threads, WorkerPool::new(&cores[..threads]))).collect()
 }
 
 /// Looks up a piece of the keys as one call, or several if it is longer than a batch.
@@ -159,7 +159,7 @@ fn look_up<K: Key>(fib: &dyn Fib<K>, batch: usize, keys: &[K], results: &mut [Op
 }
 
 fn time<K: Key>(
-    crew: &Crew,
+    crew: &WorkerPool,
     lane: &ScheduleLane,
     batch: usize,
     fib: &dyn Fib<K>,
@@ -189,7 +189,7 @@ fn piece(lane: &ScheduleLane, batch: usize) -> usize {
 
 /// Looks all keys up as the timed runs will, and compares the answers.
 fn check<K: Key>(
-    crew: &Crew,
+    crew: &WorkerPool,
     lane: &ScheduleLane,
     batch: usize,
     fib: &dyn Fib<K>,

@@ -15,21 +15,21 @@ use crate::rib::DualRib;
 
 use super::Vrf;
 use super::block;
-use super::family::{EditMode, FamilyGarbage, Making, Side, Step, VrfFamily};
+use super::family::{BuildContext, EditMode, FamilyGarbage, PreparedStep, VrfFamily, VrfTable};
 use super::options::{Options, VrfError};
 use super::roots::{Structures, VrfRoots};
 
 /// The tables of a VRF.
-pub(super) type Sides = Dual<Side<u32>, Side<u128>>;
+pub(super) type VrfTables = Dual<VrfTable<u32>, VrfTable<u128>>;
 
-type Steps = Dual<Step<u32>, Step<u128>>;
+type PreparedSteps = Dual<PreparedStep<u32>, PreparedStep<u128>>;
 
 /// The writer's side of all VRFs.
 pub(super) struct VrfsWriter {
     pub(super) options: Options,
     pub(super) books: Books<VrfsGarbage>,
     /// The VRFs by their numbers.
-    pub(super) tables: Vec<Option<Sides>>,
+    pub(super) tables: Vec<Option<VrfTables>>,
     /// Numbers that are free; there is room for all.
     vacant: Vec<u32>,
     directory: Shared<u64>,
@@ -90,7 +90,7 @@ impl VrfsWriter {
     }
 
     /// Returns the tables of a VRF.
-    pub(super) fn table(&self, vrf: Vrf) -> Result<&Sides, VrfError> {
+    pub(super) fn table(&self, vrf: Vrf) -> Result<&VrfTables, VrfError> {
         self.tables.get(vrf.index()).and_then(Option::as_ref).ok_or(VrfError::Unknown(vrf))
     }
 
@@ -114,7 +114,7 @@ impl VrfsWriter {
             }
         };
         self.vacant.pop();
-        let empty = Dual { v4: Side::empty(limits), v6: Side::empty(limits) };
+        let empty = Dual { v4: VrfTable::empty(limits), v6: VrfTable::empty(limits) };
         self.store(number, &empty);
         self.tables[number as usize] = Some(empty);
         self.books.totals.version = self.books.retired.advance(domain);
@@ -122,11 +122,11 @@ impl VrfsWriter {
     }
 
     /// Stores the word of a VRF.
-    fn store(&self, number: u32, sides: &Sides) {
+    fn store(&self, number: u32, sides: &VrfTables) {
         self.directory[number as usize].store(self.word(sides), Ordering::Release);
     }
 
-    fn word(&self, sides: &Sides) -> u64 {
+    fn word(&self, sides: &VrfTables) -> u64 {
         block::word(self.families.v4.root(&sides.v4), self.families.v6.root(&sides.v6))
     }
 
@@ -164,13 +164,13 @@ impl VrfsWriter {
 
     fn prepare(
         &mut self,
-        sides: &mut Sides,
+        sides: &mut VrfTables,
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
         way: EditMode,
         outcome: &mut Outcome,
-    ) -> Result<Steps, VrfError> {
+    ) -> Result<PreparedSteps, VrfError> {
         let Self { families, books, options, serial, .. } = self;
-        let making = &mut Making { budget: &mut books.budget, options, serial };
+        let making = &mut BuildContext { budget: &mut books.budget, options, serial };
         let v4 = families.v4.prepare(&mut sides.v4, changes.v4, way, outcome, making)?;
         match families.v6.prepare(&mut sides.v6, changes.v6, way, outcome, making) {
             Ok(v6) => Ok(Dual { v4, v6 }),
@@ -184,10 +184,10 @@ impl VrfsWriter {
     /// Reserves the space that publishing needs, or undoes the preparation.
     fn reserved(
         &mut self,
-        sides: &mut Sides,
-        steps: Steps,
+        sides: &mut VrfTables,
+        steps: PreparedSteps,
         atomic: bool,
-    ) -> Result<(Steps, Reserved), VrfError> {
+    ) -> Result<(PreparedSteps, Reserved), VrfError> {
         match self.reserve(sides, &steps, atomic) {
             Ok(reserved) => Ok((steps, reserved)),
             Err(error) => {
@@ -199,7 +199,7 @@ impl VrfsWriter {
     }
 
     /// Updates the counts of routes by next hop for the prepared changes.
-    fn count(&mut self, sides: &Sides, changes: Dual<&[Change<u32>], &[Change<u128>]>) {
+    fn count(&mut self, sides: &VrfTables, changes: Dual<&[Change<u32>], &[Change<u128>]>) {
         if let Some(uses) = &mut self.books.uses {
             self.families.v4.count(&sides.v4, changes.v4, uses);
             self.families.v6.count(&sides.v6, changes.v6, uses);
@@ -220,7 +220,7 @@ impl VrfsWriter {
             uses.expect_all(next_hops_of(routes))?;
         }
         let Self { families, books, options, serial, .. } = self;
-        let making = &mut Making { budget: &mut books.budget, options, serial };
+        let making = &mut BuildContext { budget: &mut books.budget, options, serial };
         let v4 = families.v4.side(&mut routes.v4, making)?;
         let v6 = match families.v6.side(&mut routes.v6, making) {
             Ok(v6) => v6,
@@ -229,7 +229,7 @@ impl VrfsWriter {
                 return Err(error);
             }
         };
-        let steps = Dual { v4: Step::Side(v4), v6: Step::Side(v6) };
+        let steps = Dual { v4: PreparedStep::Side(v4), v6: PreparedStep::Side(v6) };
         let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
         let reserved = self.reserve(&mut sides, &steps, false);
         let swapped = match reserved {
@@ -242,7 +242,7 @@ impl VrfsWriter {
                 Ok(())
             }
             Err(error) => {
-                if let Dual { v4: Step::Side(v4), v6: Step::Side(v6) } = steps {
+                if let Dual { v4: PreparedStep::Side(v4), v6: PreparedStep::Side(v6) } = steps {
                     let Dual { v4: of_v4, v6: of_v6 } = &mut self.families;
                     *routes = DualRib::new(of_v4.unmake(v4), of_v6.unmake(v6));
                 }
@@ -304,7 +304,12 @@ impl VrfsWriter {
     }
 
     /// Makes room for all that publishing takes.
-    fn reserve(&mut self, sides: &mut Sides, steps: &Steps, atomic: bool) -> Result<Reserved, VrfError> {
+    fn reserve(
+        &mut self,
+        sides: &mut VrfTables,
+        steps: &PreparedSteps,
+        atomic: bool,
+    ) -> Result<Reserved, VrfError> {
         let needs_roots = VrfFamily::needs_roots(&sides.v4, &steps.v4, atomic)
             || VrfFamily::needs_roots(&sides.v6, &steps.v6, atomic);
         // New roots show all changes at once, so entries must be changed in a copy: stores in place would be seen before.
@@ -315,7 +320,7 @@ impl VrfsWriter {
         if !needs_roots {
             return Ok(Reserved { lists: None, directory: None, shadow });
         }
-        let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
+        let is_side = matches!(steps.v4, PreparedStep::Side(_)) || matches!(steps.v6, PreparedStep::Side(_));
         let directory = if is_side {
             Some(Shared::<u64>::zeros(self.directory.len(), self.options.limits.huge_pages)?)
         } else {
@@ -331,39 +336,39 @@ impl VrfsWriter {
         domain: &Domain,
         root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
-        sides: &mut Sides,
-        steps: Steps,
+        sides: &mut VrfTables,
+        steps: PreparedSteps,
         reserved: Reserved,
     ) -> DualRib {
         let Reserved { lists, directory, shadow } = reserved;
-        let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
+        let is_side = matches!(steps.v4, PreparedStep::Side(_)) || matches!(steps.v6, PreparedStep::Side(_));
         let Self { families, books, .. } = self;
         let Books { retired, units, .. } = books;
         let mut routes = DualRib::default();
         let mut bytes = 0;
         let retire = |gone, bytes| retired.retire(domain, VrfsGarbage::V4(gone), bytes);
         match steps.v4 {
-            Step::Same => {}
-            Step::Side(side) => {
+            PreparedStep::Same => {}
+            PreparedStep::Side(side) => {
                 let old = core::mem::replace(&mut sides.v4, side);
                 let (rib, of_structure) = families.v4.discard(old, retire);
                 routes.v4 = rib;
                 bytes += of_structure;
             }
-            Step::Ready(ready) => {
+            PreparedStep::Ready(ready) => {
                 bytes += families.v4.publish(&mut sides.v4, ready, shadow, vrf.0, units, retire);
             }
         }
         let retire = |gone, bytes| retired.retire(domain, VrfsGarbage::V6(gone), bytes);
         match steps.v6 {
-            Step::Same => {}
-            Step::Side(side) => {
+            PreparedStep::Same => {}
+            PreparedStep::Side(side) => {
                 let old = core::mem::replace(&mut sides.v6, side);
                 let (rib, of_structure) = families.v6.discard(old, retire);
                 routes.v6 = rib;
                 bytes += of_structure;
             }
-            Step::Ready(ready) => {
+            PreparedStep::Ready(ready) => {
                 bytes += families.v6.publish(&mut sides.v6, ready, shadow, vrf.0, units, retire);
             }
         }
@@ -395,7 +400,7 @@ impl VrfsWriter {
     pub(super) fn tidy(&mut self, domain: &Domain, root: &CurrentRoot<VrfRoots>, vrf: Vrf, entries: usize) {
         let Some(mut sides) = self.tables.get_mut(vrf.index()).and_then(Option::take) else { return };
         let steps = Dual { v4: tidied(&mut sides.v4, entries), v6: tidied(&mut sides.v6, entries) };
-        if matches!(steps, Dual { v4: Step::Same, v6: Step::Same }) {
+        if matches!(steps, Dual { v4: PreparedStep::Same, v6: PreparedStep::Same }) {
             self.tables[vrf.index()] = Some(sides);
             return;
         }
@@ -424,11 +429,11 @@ impl VrfsWriter {
         }
         let Some(mut sides) = self.tables[vrf.index()].take() else { return };
         let Self { families, books, options, serial, .. } = self;
-        let making = &mut Making { budget: &mut books.budget, options, serial };
-        let v4 = if shrinks.v4 { families.v4.shrunk(&mut sides.v4, making) } else { Step::Same };
-        let v6 = if shrinks.v6 { families.v6.shrunk(&mut sides.v6, making) } else { Step::Same };
+        let making = &mut BuildContext { budget: &mut books.budget, options, serial };
+        let v4 = if shrinks.v4 { families.v4.shrunk(&mut sides.v4, making) } else { PreparedStep::Same };
+        let v6 = if shrinks.v6 { families.v6.shrunk(&mut sides.v6, making) } else { PreparedStep::Same };
         let steps = Dual { v4, v6 };
-        if !matches!(steps, Dual { v4: Step::Same, v6: Step::Same }) {
+        if !matches!(steps, Dual { v4: PreparedStep::Same, v6: PreparedStep::Same }) {
             match self.reserve(&mut sides, &steps, false) {
                 Ok(reserved) => {
                     let _ = self.publish(domain, root, vrf, &mut sides, steps, reserved);
@@ -464,7 +469,7 @@ impl VrfsWriter {
 }
 
 /// Returns the next hop of every route of a VRF.
-pub(super) fn next_hops(sides: &Sides) -> impl Iterator<Item = NextHop> {
+pub(super) fn next_hops(sides: &VrfTables) -> impl Iterator<Item = NextHop> {
     let v4 = sides.v4.rib().iter().map(|route| route.next_hop);
     v4.chain(sides.v6.rib().iter().map(|route| route.next_hop))
 }
@@ -473,37 +478,41 @@ fn next_hops_of(routes: &DualRib) -> impl Iterator<Item = NextHop> {
     routes.v4.iter().map(|route| route.next_hop).chain(routes.v6.iter().map(|route| route.next_hop))
 }
 
-fn rebuilt<K: Key>(step: &Step<K>) -> usize {
+fn rebuilt<K: Key>(step: &PreparedStep<K>) -> usize {
     match step {
-        Step::Side(side) => usize::from(side.is_large()),
-        Step::Ready(ready) => usize::from(ready.replaces()),
-        Step::Same => 0,
+        PreparedStep::Side(side) => usize::from(side.is_large()),
+        PreparedStep::Ready(ready) => usize::from(ready.replaces()),
+        PreparedStep::Same => 0,
     }
 }
 
 /// Returns the moves that a structure has prepared.
-fn tidied<K: Key>(side: &mut Side<K>, entries: usize) -> Step<K> {
+fn tidied<K: Key>(side: &mut VrfTable<K>, entries: usize) -> PreparedStep<K> {
     match side {
-        Side::Large { family, .. } => {
+        VrfTable::Large { family, .. } => {
             let ready = family.tidy(entries);
-            if ready.is_in_place() { Step::Ready(ready) } else { Step::Same }
+            if ready.is_in_place() { PreparedStep::Ready(ready) } else { PreparedStep::Same }
         }
-        Side::Small { .. } => Step::Same,
+        VrfTable::Small { .. } => PreparedStep::Same,
     }
 }
 
-fn abandon<K: Key>(side: &mut Side<K>) {
-    if let Side::Large { family, .. } = side {
+fn abandon<K: Key>(side: &mut VrfTable<K>) {
+    if let VrfTable::Large { family, .. } = side {
         family.abandon();
     }
 }
 
 /// Returns the unit that is retired, if it is of the structure of a VRF as it is.
-fn of_structure<K: Key>(gone: &FamilyGarbage, number: u32, side: &Side<K>) -> Option<in_place::RetiredUnit> {
+fn of_structure<K: Key>(
+    gone: &FamilyGarbage,
+    number: u32,
+    side: &VrfTable<K>,
+) -> Option<in_place::RetiredUnit> {
     match (*gone, side) {
         (
             FamilyGarbage::Unit { vrf, serial, generation, unit },
-            Side::Large { family, serial: present, .. },
+            VrfTable::Large { family, serial: present, .. },
         ) if vrf == number && serial == *present && generation == family.generation => Some(unit),
         _ => None,
     }
@@ -512,7 +521,7 @@ fn of_structure<K: Key>(gone: &FamilyGarbage, number: u32, side: &Side<K>) -> Op
 fn free(
     item: VrfsGarbage,
     families: &mut Dual<VrfFamily<u32>, VrfFamily<u128>>,
-    tables: &mut [Option<Sides>],
+    tables: &mut [Option<VrfTables>],
     vacant: &mut Vec<u32>,
 ) {
     match item {
@@ -527,8 +536,8 @@ fn free(
 fn back<K: Key>(
     gone: FamilyGarbage,
     family: &mut VrfFamily<K>,
-    tables: &mut [Option<Sides>],
-    of: impl Fn(&mut Sides) -> &mut Side<K>,
+    tables: &mut [Option<VrfTables>],
+    of: impl Fn(&mut VrfTables) -> &mut VrfTable<K>,
 ) {
     let number = match gone {
         FamilyGarbage::Lines(unit) => return family.arena.free(unit),
@@ -537,7 +546,7 @@ fn back<K: Key>(
     if let Some(Some(sides)) = tables.get_mut(number as usize) {
         let side = of(sides);
         if let Some(unit) = of_structure(&gone, number, side)
-            && let Side::Large { family, .. } = side
+            && let VrfTable::Large { family, .. } = side
         {
             family.free(unit);
         }
