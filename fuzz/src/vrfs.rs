@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fibula::Pinned;
+use fibula::live::TableError;
 use fibula::live::TableKey;
 use fibula::net::{Change, Dual, Key, NextHop, Prefix, Route};
 use fibula::rib::DualRib;
-use fibula::vrf::{Options, Vrf, VrfError, Vrfs};
+use fibula::vrf::{Options, Vrf, Vrfs};
 use fibula_proof::tables::Model;
 
 /// The longest stream; longer ones only slow the search.
@@ -63,7 +64,7 @@ impl World {
         match vrfs.create() {
             Ok(vrf) => assert!(self.models.insert(vrf, Tables::default()).is_none(), "{vrf} is in use"),
             Err(error) => {
-                assert_eq!((error, self.models.len()), (VrfError::Full { vrfs: VRFS }, VRFS as usize));
+                assert_eq!((error, self.models.len()), (TableError::NoVrfLeft { vrfs: VRFS }, VRFS as usize));
             }
         }
     }
@@ -90,7 +91,7 @@ impl World {
                 *of_vrf = model;
             }
             None => {
-                assert_eq!(swapped, Err(VrfError::Unknown(vrf)));
+                assert_eq!(swapped, Err(TableError::UnknownVrf(vrf)));
                 same(&routes, &model);
             }
         }
@@ -104,7 +105,7 @@ impl World {
                 applied.expect("nothing is refused");
                 follow_all(model, &changes);
             }
-            None => assert_eq!(applied, Err(VrfError::Unknown(vrf))),
+            None => assert_eq!(applied, Err(TableError::UnknownVrf(vrf))),
         }
     }
 

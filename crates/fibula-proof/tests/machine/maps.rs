@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fibula::map::{Entry, PrefixMap, prefixes_of};
+use fibula::map::{PrefixMap, prefixes_of};
 use fibula::net::{Key, Prefix, Toy};
 use libtest_mimic::Trial;
 
@@ -135,11 +135,7 @@ fn change<K: Key>(
             require(map == model, "entry", &prefix)?;
         }
         6 => {
-            let removed = match map.entry(prefix) {
-                Entry::Occupied(entry) => Some(entry.remove()),
-                Entry::Vacant(_) => None,
-            };
-            require(removed == model.remove(&prefix), "entry, remove", &prefix)?;
+            require(map.entry(prefix).remove() == model.remove(&prefix), "entry, remove", &prefix)?;
         }
         _ => {
             // Short enough for the model to hold each prefix of it.

@@ -10,6 +10,7 @@ use crate::fib::registry::Engine;
 use crate::memory::{Limits, OutOfMemory};
 use crate::net::Key;
 use crate::rib::RibError;
+use crate::vrf::Vrf;
 
 use super::epoch::Stalled;
 
@@ -114,7 +115,8 @@ pub struct Outcome {
     pub retired_bytes: usize,
 }
 
-/// Why a table could not be made, or a change not be applied. The table is as it was before.
+/// Why a table could not be made, or a change not be applied: of a [`Table`](super::Table), of [`Vrfs`](crate::Vrfs), or of a
+/// [`SharedPrefixMap`](crate::map::SharedPrefixMap). The table is as it was before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableError {
@@ -132,6 +134,13 @@ pub enum TableError {
         versions: u64,
         /// Bytes that were replaced and are not free.
         retired_bytes: usize,
+    },
+    /// There is no such VRF.
+    UnknownVrf(Vrf),
+    /// There are as many VRFs as the options allow, or readers may still hold the numbers of dropped ones.
+    NoVrfLeft {
+        /// Most VRFs: [`vrf::Options::vrfs`](crate::vrf::Options::vrfs).
+        vrfs: u32,
     },
     /// A thread panicked while it changed the table. Lookups still see the last published state, but the table cannot be
     /// changed any more.
@@ -154,6 +163,11 @@ impl fmt::Display for TableError {
                 f,
                 "reader {reader} has been pinned for {versions} changes: {retired_bytes} bytes that they replaced cannot \
                  be freed; end its pin or refresh it, or raise the limit on retired bytes"
+            ),
+            Self::UnknownVrf(vrf) => write!(f, "there is no VRF {vrf}"),
+            Self::NoVrfLeft { vrfs } => write!(
+                f,
+                "all {vrfs} numbers of VRFs are in use: drop a VRF, or raise the limit when VRFs are made"
             ),
             Self::Poisoned => f.write_str(
                 "a thread panicked while it changed this table: lookups go on, changes need a new table",

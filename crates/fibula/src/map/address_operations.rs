@@ -6,8 +6,8 @@ use crate::net::Key;
 
 use super::addresses::AddressSet;
 
-/// Calls `each` for consecutive ranges of addresses, from the first address to the last, with whether the first and the second
-/// set have them, until it returns false. All addresses of a range are in the same sets.
+/// Cuts all addresses into consecutive ranges whose addresses are in the same sets. Calls `each` for every range with its first
+/// and last address and whether the first and the second set have it, until `each` returns false.
 #[inline]
 fn sweep<K: Key>(one: &AddressSet<K>, two: &AddressSet<K>, mut each: impl FnMut(K, K, bool, bool) -> bool) {
     let (mut left, mut right) = (one.pairs(), two.pairs());
@@ -19,6 +19,7 @@ fn sweep<K: Key>(one: &AddressSet<K>, two: &AddressSet<K>, mut each: impl FnMut(
         if !each(first, last, in_left, in_right) {
             return;
         }
+        // A range that goes on past this step stays, because the rest of it is in the next step.
         if in_left && left_end == last {
             left = &left[1..];
         }
@@ -29,12 +30,12 @@ fn sweep<K: Key>(one: &AddressSet<K>, two: &AddressSet<K>, mut each: impl FnMut(
     }
 }
 
-/// Returns whether an address, which is not after the first range, is in it, and the last address of which the same is true.
+/// Returns whether `at` is in the first range, and the last address up to which that is the same. `at` is not after the range.
 #[inline]
 fn around<K: Key>(ranges: &[(K, K)], at: K) -> (bool, K) {
     match ranges.first() {
         Some(&(first, last)) if first <= at => (true, last),
-        // The range begins after an address, so that there is one before it.
+        // The range begins after `at`, so there is an address before it.
         Some(&(first, _)) => (false, first.previous().unwrap_or(K::ZERO)),
         None => (false, K::MAX),
     }

@@ -12,8 +12,8 @@ use crate::net::prefixes_of;
 
 /// A set of addresses, kept as ranges.
 ///
-/// Made of prefixes, ranges or a [`PrefixSet`]; gives ranges or the fewest prefixes back. Prefixes may overlap: an address is
-/// in the set if it is in any of them.
+/// You make it of prefixes, ranges or a [`PrefixSet`], and it returns ranges or the fewest prefixes. Prefixes may overlap: an
+/// address is in the set if it is in any of them.
 ///
 /// ```
 /// use fibula::ipnet::Ipv4Net;
@@ -29,7 +29,7 @@ use crate::net::prefixes_of;
 /// | operation | cost |
 /// |---|---|
 /// | `contains`, `contains_prefix`, `overlaps` | a binary search of the ranges |
-/// | `insert`, `remove` | the same, and a move of all ranges after: collect many prefixes into a set, or take the union of two |
+/// | `insert`, `remove` | the same, and a move of all ranges after it. For many prefixes, `collect` them into a set, or take the union of two sets |
 /// | union, intersection, difference, complement, from a [`PrefixSet`] | one walk over both sets |
 ///
 /// Takes two addresses a range. Allocates as the collections of the standard library do.
@@ -59,10 +59,12 @@ impl<K: Key> AddressSet<K> {
         set
     }
 
-    /// Adds addresses, of which none is before the first of the last range.
+    /// Adds addresses that begin at or after the start of the last range.
     #[inline]
     pub(super) fn push(&mut self, first: K, last: K) {
         match self.ranges.last_mut() {
+            // Ranges that touch become one. Otherwise two sets with the same addresses could differ in their ranges, and not be
+            // equal.
             Some((_, end)) if end.next().is_none_or(|after| first <= after) => *end = last.max(*end),
             _ => self.ranges.push((first, last)),
         }
@@ -96,9 +98,11 @@ impl<K: Key> AddressSet<K> {
     pub fn remove_range<A: IntoKey<K>>(&mut self, addresses: RangeInclusive<A>) {
         let Some((first, last)) = ends(addresses) else { return };
         let (from, to) = self.meeting(first, last);
+        // No range has any of the addresses, and `from` may be past the end.
         if from == to {
             return;
         }
+        // The range may be cut in the middle: both of its ends stay.
         let before =
             first.previous().map(|end| (self.ranges[from].0, end)).filter(|(start, end)| start <= end);
         let after =

@@ -20,8 +20,9 @@ impl<K: Key, V: PartialEq> PrefixMap<K, V> {
         before - self.len()
     }
 
-    /// Merges halves, the longest first, so that what was merged can be merged again.
+    /// Merges halves, the longest first, because a block that came of a merge may itself be half of a larger block.
     fn merge_halves(&mut self) {
+        // By length. The lower half stands for its pair, so that no pair is looked at twice.
         let mut lower: Vec<Vec<Prefix<K>>> = vec![Vec::new(); usize::from(K::BITS) + 1];
         for prefix in self.keys() {
             if is_lower_half(prefix) {
@@ -43,10 +44,11 @@ impl<K: Key, V: PartialEq> PrefixMap<K, V> {
     fn merge(&mut self, half: Prefix<K>, block: Prefix<K>) -> bool {
         let Some((_, upper)) = block.halves() else { return false };
         let (Some(low), Some(high)) = (self.rib.get(half), self.rib.get(upper)) else { return false };
+        // Values are compared, not numbers, because each prefix has a slot of its own.
         if self.values.get(low) != self.values.get(high) {
             return false;
         }
-        // The tree has a node for the block already, as there are prefixes on both of its sides.
+        // This cannot run out of memory: the tree has a node for the block already, because both of its sides have prefixes.
         match self.rib.insert(Route::new(block, low)) {
             Ok(old) => drop(old.map(|old| self.values.take(old))),
             Err(error) => refused(&error),
@@ -65,7 +67,7 @@ impl<K: Key, V: PartialEq> PrefixMap<K, V> {
                 around.pop();
             }
             let value = self.values.get(route.next_hop);
-            // One that goes leaves the value around it, which is equal.
+            // The prefix is not pushed: prefixes inside it then have the value around it, which is equal.
             if around.last().is_some_and(|&(_, at)| self.values.get(at) == value) {
                 repeated.push(route.prefix);
             } else {

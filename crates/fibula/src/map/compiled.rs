@@ -1,4 +1,4 @@
-//! Maps compiled into lookup structures.
+//! Maps compiled into engines.
 
 use core::fmt;
 use core::hash::Hash;
@@ -14,10 +14,10 @@ use crate::rib::Rib;
 use super::prefix_map::PrefixMap;
 use super::slab::{index, number};
 
-/// A map that no longer changes, compiled for lookups: any structure of [`fib`](crate::fib), and the values.
+/// A map that no longer changes, compiled for lookups: an engine of [`fib`](crate::fib), and the values.
 ///
-/// Looks up at the speed of the structure, and then reads the value: single addresses, batches, batches as packets hold
-/// them. Independent of the map it was made of; `Send + Sync` if the values are.
+/// It looks up at the speed of the engine and then reads the value: for single addresses, batches, and batches inside packets.
+/// It does not depend on the map that it was compiled from, and is `Send + Sync` if the values are.
 ///
 /// ```
 /// use fibula::ipnet::Ipv4Net;
@@ -40,8 +40,8 @@ pub struct CompiledMap<K, V> {
 }
 
 impl<K: Key, V: Clone> PrefixMap<K, V> {
-    /// Compiles the map into the structure that [`fib::build`](crate::fib::build) chooses. Equal values are kept once, which
-    /// makes structures smaller and faster; values without `Hash` need [`compile_each`](Self::compile_each).
+    /// Compiles the map into the engine that [`fib::build`](crate::fib::build) chooses. Equal values are kept once, because
+    /// engines are smaller and faster with fewer of them; values without `Hash` need [`compile_each`](Self::compile_each).
     ///
     /// # Errors
     /// When memory runs out. (The lists of values allocate as usual.)
@@ -52,7 +52,7 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
         self.compile_for(Workload::default(), Limits::default())
     }
 
-    /// Like [`compile`](Self::compile), for other batches than of 256, or within limits on memory.
+    /// Like [`compile`](Self::compile), for batches of another size than 256, or within limits on memory.
     ///
     /// # Errors
     /// When memory runs out.
@@ -63,7 +63,7 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
         let mut values = Vec::new();
         let mut known: HashMap<&V, NextHop> = HashMap::new();
         let mut numbers = vec![None; self.values.end()];
-        // In the order of the prefixes: equal maps make equal numbers.
+        // Numbered in the order of the prefixes, so that equal maps compile to equal engines.
         for route in &self.rib {
             let value = self.values.get(route.next_hop);
             let at = known.entry(value).or_insert_with(|| {
@@ -75,8 +75,8 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
         self.build(numbers, values, workload, limits)
     }
 
-    /// Like [`compile`](Self::compile), for values of any type: each prefix keeps a value of its own. Structures need more
-    /// bits for so many values.
+    /// Like [`compile`](Self::compile), for values of any type: each prefix keeps a value of its own. The engine is larger,
+    /// because it needs more bits to tell more values apart.
     ///
     /// # Errors
     /// When memory runs out.
@@ -124,6 +124,7 @@ impl<K: Key, V> CompiledMap<K, V> {
         keys: impl Into<Keys<'k, K>>,
     ) -> Batch<'k, K, impl BatchLookup<K, Option<&'a V>>> {
         let lookup = |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<&'a V>]| {
+            // In blocks, so that the numbers stay in the first-level cache between the lookup and the reading of values.
             let mut next_hops = [None; BLOCK];
             keys.for_each_block(|first, block| {
                 let results = &mut results[first..first + block.len()];
@@ -139,7 +140,7 @@ impl<K: Key, V> CompiledMap<K, V> {
         Batch::new(keys.into(), lookup)
     }
 
-    /// Returns the structure. Its next hops number the values: [`value`](Self::value) has the value of each.
+    /// Returns the engine. Its next hops number the values: [`value`](Self::value) has the value of each.
     #[must_use]
     pub fn fib(&self) -> &dyn Fib<K> {
         &*self.fib
@@ -157,7 +158,7 @@ impl<K: Key, V> CompiledMap<K, V> {
         &self.values
     }
 
-    /// Returns the memory that structure and values take, without what values allocate themselves.
+    /// Returns the memory of the engine and the values. Memory that values allocate themselves is not included.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.fib.memory() + memory::of(&self.values)

@@ -1,6 +1,6 @@
-//! All matches of an address, from a lookup structure.
+//! All matches of an address, from an engine.
 //!
-//! The structure finds the longest match, and a link leads from each prefix to the next shorter one around it.
+//! The engine finds the longest match, and a link leads from each prefix to the next shorter one around it.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ use super::slab::{index, number};
 
 /// A map that no longer changes, compiled to find *all* prefixes that contain an address or a prefix.
 ///
-/// One lookup finds the longest, at the speed of a structure of [`fib`](crate::fib); one step each the others.
+/// One lookup finds the longest match, at the speed of an engine of [`fib`](crate::fib). Each shorter match then costs one step.
 pub struct CompiledCovers<K, V> {
     /// Leads to the longest match: next hop `n` is link `n - 1`.
     fib: Box<dyn Fib<K>>,
@@ -45,6 +45,7 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
         let mut numbers = vec![None; self.values.end()];
         let mut around: Option<NextHop> = None;
         for route in &self.rib {
+            // Prefixes come in order, so the last link that still contains this prefix is the longest one around it.
             while let Some(at) = around
                 && !links[index(at)].prefix.covers(route.prefix)
             {
@@ -66,6 +67,7 @@ impl<K: Key, V> CompiledCovers<K, V> {
     pub fn covers(&self, prefix: impl IntoPrefix<K>) -> impl Iterator<Item = (Prefix<K>, &V)> {
         let prefix = prefix.into_prefix();
         let mut chain = [None; MOST];
+        // Every prefix around `prefix` contains its first address, so one lookup finds the start of the chain.
         let count = self.chain(self.fib.lookup_key(prefix.addr()), prefix, &mut chain);
         chain.into_iter().take(count).rev().flatten().map(|at| self.item(at))
     }
@@ -117,13 +119,15 @@ impl<K: Key, V> CompiledCovers<K, V> {
         }
         let mut chain = [None; MOST];
         let count = self.chain(longest, prefix, &mut chain);
+        // The chain is longest first, and callers are promised the shortest first.
         for at in chain[..count].iter().rev().flatten() {
             let (prefix, value) = self.item(*at);
             each(prefix, value);
         }
     }
 
-    /// Notes what contains `prefix`, longest first. What the lookup found may be longer than `prefix`.
+    /// Writes the prefixes that contain `prefix` to `chain`, longest first, and returns their number. The lookup may have found
+    /// longer ones, because it looked up the first address of `prefix`: those are skipped.
     #[inline]
     fn chain(
         &self,
@@ -161,7 +165,7 @@ impl<K: Key, V> CompiledCovers<K, V> {
         self.links.is_empty()
     }
 
-    /// Returns the memory that structure, links and values take, without what values allocate themselves.
+    /// Returns the memory of the engine, the links and the values. Memory that values allocate themselves is not included.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.fib.memory() + memory::of(&self.links) + memory::of(&self.values)

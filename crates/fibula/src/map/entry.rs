@@ -7,6 +7,62 @@ use crate::rib::RibError;
 
 use super::prefix_map::{PrefixMap, refused};
 
+/// The place of a prefix in a map, whether the prefix is present or not: [`PrefixMap::entry`] returns it for a [`Prefix`],
+/// [`IpPrefixMap::entry`](super::IpPrefixMap::entry) for an [`IpPrefix`](crate::net::IpPrefix).
+///
+/// Methods that add a value panic when memory runs out, because a map of the standard library does so too.
+/// [`try_insert`](Self::try_insert) and [`try_or_insert_with`](Self::try_or_insert_with) return an error instead.
+pub struct Entry<'a, P: EntryPrefix, V> {
+    pub(super) map: &'a mut P::Map<V>,
+    pub(super) prefix: P,
+    /// The place of the value in the map's list.
+    pub(super) at: Option<NextHop>,
+}
+
+/// The prefix of an entry: it says which map has the entry.
+pub trait EntryPrefix: Copy + fmt::Display {
+    /// The map.
+    type Map<V>;
+
+    /// Returns the value at its place.
+    fn value<V>(map: &Self::Map<V>, prefix: Self, at: NextHop) -> &V;
+
+    /// Returns the value at its place, to change it.
+    fn value_mut<V>(map: &mut Self::Map<V>, prefix: Self, at: NextHop) -> &mut V;
+
+    /// Adds a prefix that is not present.
+    fn add<V>(map: &mut Self::Map<V>, prefix: Self, value: V) -> Result<&mut V, RibError>;
+
+    /// Removes a prefix that is present.
+    fn take<V>(map: &mut Self::Map<V>, prefix: Self, at: NextHop) -> V;
+}
+
+impl<K: Key> EntryPrefix for Prefix<K> {
+    type Map<V> = PrefixMap<K, V>;
+
+    fn value<V>(map: &PrefixMap<K, V>, _: Self, at: NextHop) -> &V {
+        map.values.get(at)
+    }
+
+    fn value_mut<V>(map: &mut PrefixMap<K, V>, _: Self, at: NextHop) -> &mut V {
+        map.values.get_mut(at)
+    }
+
+    fn add<V>(map: &mut PrefixMap<K, V>, prefix: Self, value: V) -> Result<&mut V, RibError> {
+        let PrefixMap { rib, values } = map;
+        // The place is reserved first, because a route without its value would be found by lookups.
+        values.reserve_one().map_err(RibError)?;
+        rib.insert(Route::new(prefix, values.next()))?;
+        let at = values.put(value);
+        Ok(values.get_mut(at))
+    }
+
+    fn take<V>(map: &mut PrefixMap<K, V>, prefix: Self, at: NextHop) -> V {
+        map.rib.remove(prefix);
+        map.values.take(at)
+    }
+}
+
 impl<K: Key, V> PrefixMap<K, V> {
     /// Returns the place of exactly this prefix, to look at it and change it with one call each.
     ///
@@ -19,63 +75,58 @@ impl<K: Key, V> PrefixMap<K, V> {
     /// assert_eq!(seen.values().copied().collect::<Vec<_>>(), [2, 1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn entry(&mut self, prefix: impl IntoPrefix<K>) -> Entry<'_, K, V> {
+    pub fn entry(&mut self, prefix: impl IntoPrefix<K>) -> Entry<'_, Prefix<K>, V> {
         let prefix = prefix.into_prefix();
-        match self.rib.get(prefix) {
-            Some(at) => Entry::Occupied(OccupiedEntry { map: self, prefix, at }),
-            None => Entry::Vacant(VacantEntry { map: self, prefix }),
-        }
+        let at = self.rib.get(prefix);
+        Entry { map: self, prefix, at }
     }
 }
 
-/// The place of a prefix in a [`PrefixMap`], which [`PrefixMap::entry`] returns.
-///
-/// Methods that add a value panic when memory runs out; [`VacantEntry::try_insert`] returns an error.
-#[derive(Debug)]
-pub enum Entry<'a, K: Key, V> {
-    /// The prefix is present.
-    Occupied(OccupiedEntry<'a, K, V>),
-    /// The prefix is not present.
-    Vacant(VacantEntry<'a, K, V>),
-}
-
-/// The place of a prefix that is present.
-pub struct OccupiedEntry<'a, K, V> {
-    pub(super) map: &'a mut PrefixMap<K, V>,
-    pub(super) prefix: Prefix<K>,
-    pub(super) at: NextHop,
-}
-
-/// The place of a prefix that is not present.
-pub struct VacantEntry<'a, K, V> {
-    pub(super) map: &'a mut PrefixMap<K, V>,
-    pub(super) prefix: Prefix<K>,
-}
-
-impl<'a, K: Key, V> Entry<'a, K, V> {
+impl<'a, P: EntryPrefix, V> Entry<'a, P, V> {
     /// Returns the prefix.
     #[must_use]
-    pub fn prefix(&self) -> Prefix<K> {
-        match self {
-            Self::Occupied(entry) => entry.prefix,
-            Self::Vacant(entry) => entry.prefix,
-        }
+    pub fn prefix(&self) -> P {
+        self.prefix
+    }
+
+    /// Returns the value; `None` if the prefix is not present.
+    #[must_use]
+    pub fn get(&self) -> Option<&V> {
+        self.at.map(|at| P::value(self.map, self.prefix, at))
+    }
+
+    /// Returns the value, to change it; `None` if the prefix is not present.
+    pub fn get_mut(&mut self) -> Option<&mut V> {
+        self.at.map(|at| P::value_mut(self.map, self.prefix, at))
+    }
+
+    /// Calls `change` with the value, if there is one.
+    #[must_use]
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        self.get_mut().map(change);
+        self
     }
 
     /// Returns the value, after inserting `value` if there was none.
+    ///
+    /// # Panics
+    /// When memory runs out; the map is unchanged.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// Returns the value, after inserting what `value` returns if there was none.
+    /// Returns the value, after inserting the value that `value` returns if there was none.
+    ///
+    /// # Panics
+    /// When memory runs out; the map is unchanged.
     pub fn or_insert_with(self, value: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Self::Occupied(entry) => entry.into_mut(),
-            Self::Vacant(entry) => entry.insert(value()),
-        }
+        self.try_or_insert_with(value).unwrap_or_else(|error| refused(&error))
     }
 
     /// Returns the value, after inserting the default one if there was none.
+    ///
+    /// # Panics
+    /// When memory runs out; the map is unchanged.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -83,64 +134,22 @@ impl<'a, K: Key, V> Entry<'a, K, V> {
         self.or_insert_with(V::default)
     }
 
-    /// Calls `change` with the value, if there is one.
-    #[must_use]
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Self::Occupied(entry) = &mut self {
-            change(entry.get_mut());
+    /// Like [`or_insert_with`](Self::or_insert_with), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out; the map is unchanged, and the value is dropped.
+    pub fn try_or_insert_with(self, value: impl FnOnce() -> V) -> Result<&'a mut V, RibError> {
+        match self.at {
+            Some(at) => Ok(P::value_mut(self.map, self.prefix, at)),
+            None => P::add(self.map, self.prefix, value()),
         }
-        self
-    }
-}
-
-impl<'a, K: Key, V> OccupiedEntry<'a, K, V> {
-    /// Returns the prefix.
-    #[must_use]
-    pub fn prefix(&self) -> Prefix<K> {
-        self.prefix
     }
 
-    /// Returns the value.
-    #[must_use]
-    pub fn get(&self) -> &V {
-        self.map.values.get(self.at)
-    }
-
-    /// Returns the value, to change it.
-    pub fn get_mut(&mut self) -> &mut V {
-        self.map.values.get_mut(self.at)
-    }
-
-    /// Returns the value, to change it for as long as the map is borrowed.
-    #[must_use]
-    pub fn into_mut(self) -> &'a mut V {
-        self.map.values.get_mut(self.at)
-    }
-
-    /// Replaces the value and returns the one before.
-    pub fn insert(&mut self, value: V) -> V {
-        core::mem::replace(self.get_mut(), value)
-    }
-
-    /// Removes the prefix and returns its value.
-    pub fn remove(self) -> V {
-        self.map.rib.remove(self.prefix);
-        self.map.values.take(self.at)
-    }
-}
-
-impl<'a, K: Key, V> VacantEntry<'a, K, V> {
-    /// Returns the prefix.
-    #[must_use]
-    pub fn prefix(&self) -> Prefix<K> {
-        self.prefix
-    }
-
-    /// Inserts the value and returns it.
+    /// Puts the value in the place of the one before, and returns that one.
     ///
     /// # Panics
     /// When memory runs out; the map is unchanged.
-    pub fn insert(self, value: V) -> &'a mut V {
+    pub fn insert(self, value: V) -> Option<V> {
         self.try_insert(value).unwrap_or_else(|error| refused(&error))
     }
 
@@ -148,23 +157,21 @@ impl<'a, K: Key, V> VacantEntry<'a, K, V> {
     ///
     /// # Errors
     /// When memory runs out; the map is unchanged, and `value` is dropped.
-    pub fn try_insert(self, value: V) -> Result<&'a mut V, RibError> {
-        let PrefixMap { rib, values } = self.map;
-        values.reserve_one().map_err(RibError)?;
-        rib.insert(Route::new(self.prefix, values.next()))?;
-        let at = values.put(value);
-        Ok(values.get_mut(at))
+    pub fn try_insert(self, value: V) -> Result<Option<V>, RibError> {
+        match self.at {
+            Some(at) => Ok(Some(core::mem::replace(P::value_mut(self.map, self.prefix, at), value))),
+            None => P::add(self.map, self.prefix, value).map(|_| None),
+        }
+    }
+
+    /// Removes the prefix and returns its value; `None` if it was not present.
+    pub fn remove(self) -> Option<V> {
+        self.at.map(|at| P::take(self.map, self.prefix, at))
     }
 }
 
-impl<K: Key, V: fmt::Debug> fmt::Debug for OccupiedEntry<'_, K, V> {
+impl<P: EntryPrefix, V: fmt::Debug> fmt::Debug for Entry<'_, P, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OccupiedEntry({}: {:?})", self.prefix, self.get())
-    }
-}
-
-impl<K: Key, V> fmt::Debug for VacantEntry<'_, K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "VacantEntry({})", self.prefix)
+        write!(f, "Entry({}: {:?})", self.prefix, self.get())
     }
 }

@@ -7,11 +7,11 @@ use core::net::IpAddr;
 use crate::check::CheckError;
 use crate::fib::BuildError;
 use crate::memory::{Limits, Memory};
-use crate::net::{IntoIpAddr, IntoIpPrefix, IpPrefix, Prefix};
+use crate::net::{IntoIpAddr, IntoIpPrefix, IpPrefix, NextHop, Prefix};
 use crate::rib::RibError;
 
 use super::compiled::CompiledMap;
-use super::entry::Entry;
+use super::entry::{Entry, EntryPrefix};
 use super::prefix_map::{PrefixMap, refused};
 
 /// A map from prefixes of both families to values: a [`PrefixMap`] for each. An address is looked up in the map of its
@@ -32,22 +32,13 @@ use super::prefix_map::{PrefixMap, refused};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Methods panic when memory runs out, except those whose names begin with `try_`, as of [`PrefixMap`]. What is not here is
-/// in the maps of the families, which are public.
+/// As in [`PrefixMap`], methods panic when memory runs out, except those whose names begin with `try_`. For the operations that
+/// are not here, use the fields `v4` and `v6`, which are the maps of the families.
 pub struct IpPrefixMap<V> {
     /// The IPv4 prefixes.
     pub v4: PrefixMap<u32, V>,
     /// The IPv6 prefixes.
     pub v6: PrefixMap<u128, V>,
-}
-
-/// The place of a prefix in an [`IpPrefixMap`].
-#[derive(Debug)]
-pub enum IpEntry<'a, V> {
-    /// The place of an IPv4 prefix.
-    V4(Entry<'a, u32, V>),
-    /// The place of an IPv6 prefix.
-    V6(Entry<'a, u128, V>),
 }
 
 /// A compiled map of each family; [`IpPrefixMap::compile`] returns it. Batches are looked up in the map of their family.
@@ -181,11 +172,13 @@ impl<V> IpPrefixMap<V> {
     }
 
     /// Returns the place of exactly this prefix, to look at it and change it with one call each.
-    pub fn entry(&mut self, prefix: impl IntoIpPrefix) -> IpEntry<'_, V> {
-        match prefix.into_ip_prefix() {
-            IpPrefix::V4(prefix) => IpEntry::V4(self.v4.entry(prefix)),
-            IpPrefix::V6(prefix) => IpEntry::V6(self.v6.entry(prefix)),
-        }
+    pub fn entry(&mut self, prefix: impl IntoIpPrefix) -> Entry<'_, IpPrefix, V> {
+        let prefix = prefix.into_ip_prefix();
+        let at = match prefix {
+            IpPrefix::V4(prefix) => self.v4.rib.get(prefix),
+            IpPrefix::V6(prefix) => self.v6.rib.get(prefix),
+        };
+        Entry { map: self, prefix, at }
     }
 
     /// Returns the value of the longest prefix that contains `address`.
@@ -363,7 +356,7 @@ impl<V> IpPrefixMap<V> {
         self.v6.shrink();
     }
 
-    /// Returns the memory that both maps occupy, without what values allocate themselves.
+    /// Returns the memory that both maps occupy. Memory that values allocate themselves is not included.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.v4.memory() + self.v6.memory()
@@ -393,43 +386,34 @@ impl<V> CompiledIpMap<V> {
     }
 }
 
-impl<'a, V> IpEntry<'a, V> {
-    /// Returns the prefix.
-    #[must_use]
-    pub fn prefix(&self) -> IpPrefix {
-        match self {
-            Self::V4(entry) => entry.prefix().into(),
-            Self::V6(entry) => entry.prefix().into(),
+impl EntryPrefix for IpPrefix {
+    type Map<V> = IpPrefixMap<V>;
+
+    fn value<V>(map: &IpPrefixMap<V>, prefix: Self, at: NextHop) -> &V {
+        match prefix {
+            Self::V4(prefix) => Prefix::value(&map.v4, prefix, at),
+            Self::V6(prefix) => Prefix::value(&map.v6, prefix, at),
         }
     }
 
-    /// Returns the value, after inserting `value` if there was none.
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        self.or_insert_with(|| value)
-    }
-
-    /// Returns the value, after inserting what `value` returns if there was none.
-    pub fn or_insert_with(self, value: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Self::V4(entry) => entry.or_insert_with(value),
-            Self::V6(entry) => entry.or_insert_with(value),
+    fn value_mut<V>(map: &mut IpPrefixMap<V>, prefix: Self, at: NextHop) -> &mut V {
+        match prefix {
+            Self::V4(prefix) => Prefix::value_mut(&mut map.v4, prefix, at),
+            Self::V6(prefix) => Prefix::value_mut(&mut map.v6, prefix, at),
         }
     }
 
-    /// Returns the value, after inserting the default one if there was none.
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        self.or_insert_with(V::default)
+    fn add<V>(map: &mut IpPrefixMap<V>, prefix: Self, value: V) -> Result<&mut V, RibError> {
+        match prefix {
+            Self::V4(prefix) => Prefix::add(&mut map.v4, prefix, value),
+            Self::V6(prefix) => Prefix::add(&mut map.v6, prefix, value),
+        }
     }
 
-    /// Calls `change` with the value, if there is one.
-    #[must_use]
-    pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
-        match self {
-            Self::V4(entry) => Self::V4(entry.and_modify(change)),
-            Self::V6(entry) => Self::V6(entry.and_modify(change)),
+    fn take<V>(map: &mut IpPrefixMap<V>, prefix: Self, at: NextHop) -> V {
+        match prefix {
+            Self::V4(prefix) => Prefix::take(&mut map.v4, prefix, at),
+            Self::V6(prefix) => Prefix::take(&mut map.v6, prefix, at),
         }
     }
 }

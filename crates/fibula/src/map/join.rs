@@ -7,7 +7,7 @@ use crate::net::{Key, Prefix};
 
 use super::prefix_map::PrefixMap;
 
-/// Iterator over the prefixes of two ordered iterators, each with what either has for it, at least one of them.
+/// Merges two ordered iterators: each prefix comes once, with the value of either side, at least one of which is `Some`.
 pub(super) struct MergeJoin<I: Iterator, J: Iterator> {
     left: Peekable<I>,
     right: Peekable<J>,
@@ -53,8 +53,8 @@ impl<K: Key, V> PrefixMap<K, V> {
         MergeJoin::new(self.iter(), other.iter())
     }
 
-    /// Returns the map of what `merge` returns for each prefix that either map has, without those for which it returns
-    /// `None`.
+    /// Calls `merge` for each prefix that either map has, and returns the map of its results. A prefix for which it returns
+    /// `None` is left out.
     ///
     /// # Panics
     /// When memory runs out, as do the operations below.
@@ -67,8 +67,8 @@ impl<K: Key, V> PrefixMap<K, V> {
         merged.filter_map(|(prefix, left, right)| Some((prefix, merge(prefix, left, right)?))).collect()
     }
 
-    /// Returns the map of the prefixes that either map has, each with its value, or with what `merge` returns where both
-    /// have one.
+    /// Returns the map of the prefixes that either map has, each with its value. Where both maps have one, `merge` makes one
+    /// value of the two.
     pub fn union_with(&self, other: &Self, mut merge: impl FnMut(Prefix<K>, &V, &V) -> V) -> Self
     where
         V: Clone,
@@ -79,7 +79,7 @@ impl<K: Key, V> PrefixMap<K, V> {
         })
     }
 
-    /// Returns the map of the prefixes that both maps have, with what `merge` returns.
+    /// Returns the map of the prefixes that both maps have, with the values that `merge` returns.
     pub fn intersection_with<W, X>(
         &self,
         other: &PrefixMap<K, W>,

@@ -16,13 +16,13 @@
 //! is built on a [`Table`](crate::Table), whose routes have next hops.
 //!
 //! A map keeps its prefixes in a [`Rib`](crate::rib::Rib) and its values in a list; the next hop of a route is the place of
-//! its value. So maps have the order and the queries of that table, and the structures of [`fib`](crate::fib).
+//! its value. Because of this, maps have the order and the queries of a `Rib`, and can use the engines of [`fib`](crate::fib).
 //!
 //! # Operations
 //!
 //! An operation has the same name in every type that has it. Operations of [`SharedPrefixMap`] return a `Result`, because other
-//! threads change the map too, and pass values to closures or copy them. [`Pinned`] is what threads look addresses up with in a
-//! [`SharedPrefixMap`].
+//! threads change the map too, and pass values to closures or copy them. Threads look addresses up in a [`SharedPrefixMap`]
+//! with a [`Pinned`].
 //!
 //! <!-- of the sources -->
 //!
@@ -122,8 +122,8 @@ pub use crate::net::prefixes_of;
 pub use addresses::AddressSet;
 pub use compiled::CompiledMap;
 pub use compiled_covers::CompiledCovers;
-pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use ip::{CompiledIpMap, IpEntry, IpPrefixMap};
+pub use entry::Entry;
+pub use ip::{CompiledIpMap, IpPrefixMap};
 #[doc(hidden)]
 pub use iter::{Covers, IntoIter, Iter, IterMut};
 pub use prefix_map::PrefixMap;

@@ -46,7 +46,7 @@ pub struct PrefixMap<K, V> {
     pub(super) values: Slab<V>,
 }
 
-/// What a method without `try_` does with a refusal.
+/// Panics with the error: methods without `try_` in their name end here.
 #[cold]
 pub(super) fn refused(error: &RibError) -> ! {
     panic!("{error}")
@@ -59,8 +59,8 @@ impl<K: Key, V> PrefixMap<K, V> {
         Self::within(Limits::default())
     }
 
-    /// Returns an empty map whose prefixes and whose values each stay within `limits`. What values allocate themselves is
-    /// not counted.
+    /// Returns an empty map whose prefixes and whose values each stay within `limits`. The limits do not count memory that
+    /// a value allocates itself, for example the text of a `String`.
     #[must_use]
     pub fn within(limits: Limits) -> Self {
         Self { rib: Rib::new(limits), values: Slab::new(limits) }
@@ -114,6 +114,7 @@ impl<K: Key, V> PrefixMap<K, V> {
     pub fn try_insert(&mut self, prefix: impl IntoPrefix<K>, value: V) -> Result<Option<V>, RibError> {
         self.values.reserve_one().map_err(RibError)?;
         // A value that replaces another takes a slot of its own, so that one walk is enough.
+        // The route comes before the value, because only the insertion can fail: after it, the value has a slot.
         let old = self.rib.insert(Route::new(prefix.into_prefix(), self.values.next()))?;
         self.values.put(value);
         Ok(old.map(|old| self.values.take(old)))
@@ -126,6 +127,7 @@ impl<K: Key, V> PrefixMap<K, V> {
 
     /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
     pub fn remove_subnets(&mut self, prefix: impl IntoPrefix<K>) -> usize {
+        // Collected first, because the tree cannot change while it is walked.
         let inside: Vec<_> = self.rib.subnets(prefix.into_prefix()).map(|route| route.prefix).collect();
         for &prefix in &inside {
             self.remove(prefix);
@@ -200,6 +202,7 @@ impl<K: Key, V> PrefixMap<K, V> {
     ///
     /// For many calls over a map that does not change, [`compile_covers`](Self::compile_covers) is faster.
     pub fn covers_batch<'a>(&'a self, keys: &[K], mut each: impl FnMut(usize, Prefix<K>, &'a V)) {
+        // A block on the stack, because the tree's batch takes prefixes and the caller has keys.
         let mut hosts = [Prefix::ALL; BLOCK];
         for (number, block) in keys.chunks(BLOCK).enumerate() {
             for (host, &key) in hosts.iter_mut().zip(block) {
@@ -267,6 +270,7 @@ impl<K: Key, V> PrefixMap<K, V> {
 
     /// Keeps the prefixes for which `keep` returns true, called in order, and removes the others.
     pub fn retain(&mut self, mut keep: impl FnMut(Prefix<K>, &mut V) -> bool) {
+        // Removed after the walk, because the iterator borrows the tree.
         let mut gone = Vec::new();
         for route in self.rib.iter() {
             if !keep(route.prefix, self.values.get_mut(route.next_hop)) {
@@ -307,6 +311,7 @@ impl<K: Key, V> PrefixMap<K, V> {
         &mut self,
         entries: impl IntoIterator<Item = (P, V)>,
     ) -> Result<(), RibError> {
+        // The new map is complete before it takes the place of the old one, so that a failure changes nothing.
         *self = Self::try_from_entries(entries, self.limits())?;
         Ok(())
     }
@@ -323,7 +328,8 @@ impl<K: Key, V> PrefixMap<K, V> {
         self.values.shrink();
     }
 
-    /// Returns the memory that the map occupies, without what values allocate themselves.
+    /// Returns the memory that the map occupies. Memory that values allocate themselves is not included, because the map
+    /// cannot see it.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.rib.memory() + self.values.memory()
@@ -346,6 +352,7 @@ impl<K: Key, V> PrefixMap<K, V> {
         let mut owned: Vec<_> = self.values.slots().map(|value| value.is_some()).collect();
         for route in self.rib.iter() {
             let at = super::slab::index(route.next_hop);
+            // Taken, so that a second prefix with the same slot is found too.
             let is_owned = owned.get_mut(at).is_some_and(core::mem::take);
             CheckError::unless(is_owned, "every prefix has a value of its own", at)?;
         }

@@ -81,7 +81,7 @@ use super::slab::{index, number};
 /// let pin = reader.pin();
 /// let office = pin.lookup("192.0.2.1".parse::<IpAddr>()?);
 /// sites.insert("192.0.2.0/24".parse::<IpNet>()?, "home".to_owned())?;
-/// // A reference stays good as long as the pin. A lookup finds what is there now.
+/// // A reference stays good as long as the pin. A new lookup finds the new value.
 /// assert_eq!(office.map(String::as_str), Some("office"));
 /// assert_eq!(pin.lookup("192.0.2.1".parse::<IpAddr>()?).map(String::as_str), Some("home"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -95,8 +95,8 @@ use super::slab::{index, number};
 /// | `replace`, `from_entries` | a sort of all entries; then the changes, or a build where there are many: see [`replace`](Self::replace) |
 /// | `get`, `lookup` and the other reads without a reader | the lock of the map, and a walk down the tree of a [`Rib`](crate::rib::Rib) |
 ///
-/// Lookup structures are smaller and faster with fewer values: make a map with few different ones by
-/// [`interning`](Self::interning).
+/// Engines are smaller and faster with fewer values. If your map has few different ones, for example a permit and a deny, make
+/// it by [`interning`](Self::interning).
 pub struct SharedPrefixMap<V> {
     pub(super) shared: Arc<SharedValues<V>>,
 }
@@ -107,7 +107,7 @@ impl<V> Clone for SharedPrefixMap<V> {
     }
 }
 
-/// What handles and readers share.
+/// The state that handles and readers share.
 pub(super) struct SharedValues<V> {
     pub(super) table: Table,
     pub(super) values: Arc<ValueSlots<V>>,
@@ -122,7 +122,7 @@ pub(super) struct ValueState<V> {
     uses: Vec<u32>,
     /// Values that no prefix has, but lookups may find while changes wait.
     stale: Vec<u32>,
-    /// Changes that are being made, by family, and the slots of what they replace.
+    /// Changes that are being made, by family.
     v4: Vec<Change<u32>>,
     v6: Vec<Change<u128>>,
     pub(super) interned: Option<Interned<V>>,
@@ -134,8 +134,8 @@ pub(super) struct Interned<V> {
     hasher: RandomState,
     hash: fn(&RandomState, &V) -> u64,
     equal: fn(&V, &V) -> bool,
-    /// Hashes that collide have one slot in here, the last one; an equal value in another slot is not found, which costs a
-    /// slot.
+    /// Values whose hashes collide share one entry here, which leads to the last of them. An equal value in another slot is
+    /// then not found: that costs a slot, and nothing else.
     slots: HashMap<u64, u32>,
 }
 
@@ -217,8 +217,8 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     }
 
     /// Makes many changes, in order: maps prefixes to values, and removes those with `None`. They are applied 64 at a time,
-    /// which takes less time for each than single ones do, and between which changes of other threads may come. Returns how
-    /// many there were.
+    /// because a change in a group takes less time than a single one. Changes of other threads may come between two groups.
+    /// Returns the number of changes.
     ///
     /// # Errors
     /// As for [`insert`](Self::insert). Changes before the 64 that were refused are made.
@@ -230,7 +230,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         let mut some = Budget::default().vec(BATCH)?;
         let mut count = 0;
         loop {
-            // What the caller's iterator does, it does without a lock.
+            // Collected before the lock is taken, because the caller's iterator may call the map, or take its time.
             some.extend(changes.by_ref().take(BATCH));
             if some.is_empty() {
                 return Ok(count);
@@ -257,7 +257,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         self.shared.table.is_empty()
     }
 
-    /// Does what changes leave for later, as [`Table::maintain`], and drops values that no reader has.
+    /// Does the work that changes leave for later, as [`Table::maintain`] does, and drops values that no reader has.
     ///
     /// # Errors
     /// As for [`insert`](Self::insert).
@@ -282,7 +282,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         Ok(self.lock()?.1.values.len())
     }
 
-    /// Returns the memory of prefixes, structures and slots, without what values allocate themselves.
+    /// Returns the memory of prefixes, engines and slots. Memory that values allocate themselves is not included.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -320,6 +320,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         let (mut held, mut state) = self.lock()?;
         let changed = change(&mut held, &mut state);
         state.finish(&held);
+        // The order matters: `Drop` of a value may call this map, and would wait for these locks for ever.
         let gone = state.values.take_gone();
         drop(state);
         drop(held);
@@ -338,6 +339,7 @@ impl<V: Send + Sync> ValueState<V> {
         prefix: Prefix<K>,
         value: V,
     ) -> Result<bool, TableError> {
+        // The slot is filled first: readers may find the prefix as soon as the table has it.
         let at = self.take(value)?;
         let old = held.get(prefix);
         match held.apply(&[Change::Insert(Route::new(prefix, number(at as usize)))]) {
@@ -426,7 +428,7 @@ impl<V: Send + Sync> ValueState<V> {
         (self.v4, self.v6) = (v4, v6);
     }
 
-    /// Makes room for so many values, and for the end of all.
+    /// Makes room for `values` more values, and for all values to go, so that nothing fails when they do.
     pub(super) fn expect(&mut self, values: usize) -> Result<(), OutOfMemory> {
         self.values.reserve(values)?;
         let most = self.values.len() + values;
@@ -454,6 +456,7 @@ impl<V: Send + Sync> ValueState<V> {
 
     /// Puts a value into a slot, or finds an equal one, and counts a prefix for it.
     pub(super) fn put(&mut self, value: V) -> u32 {
+        // Hashed by function pointers, so that only `interning` needs `V: Eq + Hash`.
         let hash = self.interned.as_ref().map(|interned| (interned.hash)(&interned.hasher, &value));
         if let (Some(interned), Some(hash)) = (&self.interned, hash)
             && let Some(&at) = interned.slots.get(&hash)
@@ -474,7 +477,7 @@ impl<V: Send + Sync> ValueState<V> {
         at
     }
 
-    /// Counts a prefix less for a value. Without any, it goes when changes do not wait.
+    /// Counts one prefix less for a value. A value without prefixes is retired once no changes wait.
     pub(super) fn forget(&mut self, at: u32) {
         let uses = &mut self.uses[at as usize];
         *uses -= 1;
@@ -485,10 +488,12 @@ impl<V: Send + Sync> ValueState<V> {
             && let Some(value) = self.values.get(at)
         {
             let hash = (interned.hash)(&interned.hasher, value);
+            // The entry may lead to another value with the same hash, which stays.
             if interned.slots.get(&hash) == Some(&at) {
                 interned.slots.remove(&hash);
             }
         }
+        // Not retired yet: while changes wait, the engines that readers see may still lead here.
         self.stale.push(at);
     }
 
@@ -544,7 +549,7 @@ fn value_of<K>(change: Change<K>) -> Option<NextHop> {
     }
 }
 
-/// Returns what changes replace, each change after those before it.
+/// Returns the numbers that the changes replace. A prefix may come several times: each change replaces the one before it.
 fn replaced<K: TableKey>(held: &TableGuard<'_>, changes: &[Change<K>]) -> Result<Vec<NextHop>, OutOfMemory> {
     let mut replaced = Budget::default().vec(changes.len())?;
     for (at, change) in changes.iter().enumerate() {

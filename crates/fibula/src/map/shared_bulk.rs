@@ -11,14 +11,14 @@ use super::join::MergeJoin;
 use super::shared::{SharedPrefixMap, ValueState, change};
 use super::slab::{index, number};
 
-/// A replacement changes structures in place if at most one prefix in this many is different; else it builds them of all prefixes.
-/// Other values for all of 100,000 prefixes take two thirds of the time in place, but then structures keep gaps, and
-/// prefixes that come and go take longer than values.
+/// A replacement changes engines in place if at most one prefix in this many is different. Otherwise it builds them of all
+/// prefixes. With 100,000 prefixes that all get other values, changes in place take two thirds of the time of a build.
+/// However, they leave gaps in the engines, and adding or removing a prefix takes longer than changing a value.
 const FEW: usize = 4;
 
 impl<V: Send + Sync> SharedPrefixMap<V> {
-    /// Returns a map of these prefixes and values, which is many times as fast as to insert them one by one: the structures are
-    /// built once. The last value of a prefix counts.
+    /// Returns a map of these prefixes and values. This is many times as fast as inserting them one by one, because each engine
+    /// is built once. If a prefix comes twice, its last value counts.
     ///
     /// ```
     /// use fibula::ipnet::IpNet;
@@ -68,19 +68,20 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         self.apply(entries.into_iter().map(|(prefix, value)| (prefix, Some(value))))
     }
 
-    /// Replaces all prefixes and values by these, at once: a pin sees the map before or the map after, never a mixture. The
-    /// last value of a prefix counts. Returns the number of prefixes that were added, removed or got another value.
+    /// Replaces all prefixes and values by these, at once: a pin sees the old map or the new one, never a mixture. If a prefix
+    /// comes twice, its last value counts. Returns the number of prefixes that were added, removed or got another value.
     ///
-    /// Values are compared in [`interning`](Self::interning) maps only. In others each prefix gets another value, because `V` need
-    /// not have an equality.
+    /// Values are compared in [`interning`](Self::interning) maps only. In other maps each prefix gets another value, because
+    /// `V` need not have an equality.
     ///
     /// # Cost
     /// The entries are collected and sorted before the map is locked. Then other changes wait while each value is put into a
-    /// slot and each prefix is compared with the map; readers never wait. If at most a quarter of the prefixes is different, these are
-    /// [changed in place](crate::Table::apply_atomic), in less than a microsecond each. Otherwise the routes and structures are
-    /// built of all prefixes. For 100,000 prefixes a call takes some 25 ms, and 50 to 100 ms with a build. Until the call returns, and then until readers move on, the
-    /// routes, structures and values before take their memory too; each of the two stays within the limits by itself, but the
-    /// slots of values before and after share one limit.
+    /// slot and each prefix is compared with the map; readers never wait. If at most a quarter of the prefixes is different,
+    /// these are [changed in place](crate::Table::apply_atomic), in less than a microsecond each. Otherwise the routes and
+    /// engines are built of all prefixes. For 100,000 prefixes a call takes some 25 ms, and 50 to 100 ms with a build.
+    ///
+    /// The old routes, engines and values keep their memory until the call returns and readers have moved on. The old map and
+    /// the new one each stay within the limits by themselves. However, the slots of old and new values share one limit.
     ///
     /// # Errors
     /// When memory runs out, a structure refuses the prefixes, or a reader holds up too much: see [`Table::apply`]. The map
@@ -91,7 +92,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         &self,
         entries: impl IntoIterator<Item = (P, V)>,
     ) -> Result<usize, TableError> {
-        // What the caller's iterator does, it does without a lock.
+        // Collected before the lock is taken, because the caller's iterator may call the map, or take its time.
         let Dual { v4, v6 } = collect(entries)?;
         // Values that no slot takes are dropped with these, after the lock is released: their `Drop` may call the map.
         let (mut v4, mut v6) = (v4.into_iter(), v6.into_iter());
@@ -152,6 +153,7 @@ impl<V: Send + Sync> ValueState<V> {
         let mut budget = Budget::default();
         let mut routes = Dual { v4: budget.vec(v4.len())?, v6: budget.vec(v6.len())? };
         let mut before = budget.vec(held.rib::<u32>().len() + held.rib::<u128>().len())?;
+        // Listed before anything changes, because afterwards the table has only the new numbers.
         held.for_each_next_hop(&mut |at| before.push(at));
         // The slots of an interning map are as many as there are different values, which nobody knows before.
         let expected = if self.interned.is_some() { 0 } else { v4.len() + v6.len() };
@@ -161,7 +163,7 @@ impl<V: Send + Sync> ValueState<V> {
             .and_then(|()| self.put_all(v6, &mut routes.v6))
             .map_err(TableError::from)
             .and_then(|()| publish(held, &routes));
-        // The values of one side go, each as often as a prefix has it.
+        // One side loses its values, the old one or the refused one: each value as often as a prefix had it.
         if replaced.is_ok() {
             before.into_iter().for_each(|at| self.forget(index(at) as u32));
         } else {
@@ -190,6 +192,7 @@ fn publish(
     held: &mut TableGuard<'_>,
     routes: &Dual<Vec<Route<u32>>, Vec<Route<u128>>>,
 ) -> Result<usize, TableError> {
+    // Counted in a walk of its own, so that a build needs no list of changes.
     let different = Dual { v4: changes(held, &routes.v4).count(), v6: changes(held, &routes.v6).count() };
     let changed = different.v4 + different.v6;
     if changed.saturating_mul(FEW) <= routes.v4.len() + routes.v6.len() {

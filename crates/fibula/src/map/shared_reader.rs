@@ -44,7 +44,8 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
 
     #[inline]
     fn value(&self, at: Option<NextHop>) -> Option<&V> {
-        // What was stored before the prefix was, for which the lookup may have no fence.
+        // The writer fills the slot before it stores the route. A lookup of one key may have no fence of its own, and without
+        // this one it could see the route and an empty slot.
         fence(Ordering::Acquire);
         self.handle.shared.values.read(self).get(index(at?) as u32)
     }
@@ -87,6 +88,7 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
     ) -> Batch<'k, K, impl BatchLookup<K, Option<&'p V>>> {
         let values = self.handle.shared.values.read(self);
         let lookup = move |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<&'p V>]| {
+            // Numbers on the stack: the caller's results are references, so the engine cannot write into them.
             let mut found = [None; BLOCK];
             keys.for_each_block(|first, block| {
                 let results = &mut results[first..first + block.len()];
@@ -95,6 +97,8 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
                     K::of(&self.roots).lookup_batch_on(isa, keys, found);
                     fence(Ordering::Acquire);
                     for (result, at) in results.iter_mut().zip(found) {
+                        // A slot that this pin finds stays open until the pin ends. `get` checks it all the same, because its safety
+                        // must not depend on the table.
                         *result = at.and_then(|at| values.get(index(at) as u32));
                     }
                 }

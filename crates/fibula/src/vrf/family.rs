@@ -12,7 +12,7 @@ use crate::rib::{Before, Rib};
 
 use super::arena::{BlockArena, Number};
 use super::block::{self, BlockRefusal, BlockRoot};
-use super::options::{Options, VrfError};
+use super::options::Options;
 use super::roots::{FamilyRoots, Structures};
 
 /// How changes are made.
@@ -122,7 +122,7 @@ impl<K: Key> VrfFamily<K> {
         &mut self,
         rib: &mut Rib<K>,
         making: &mut BuildContext<'_>,
-    ) -> Result<VrfTable<K>, VrfError> {
+    ) -> Result<VrfTable<K>, TableError> {
         if rib.is_empty() {
             return Ok(VrfTable::Small { rib: core::mem::take(rib), block: None });
         }
@@ -229,7 +229,7 @@ impl<K: Key> VrfFamily<K> {
         way: EditMode,
         outcome: &mut Outcome,
         making: &mut BuildContext<'_>,
-    ) -> Result<PreparedStep<K>, VrfError> {
+    ) -> Result<PreparedStep<K>, TableError> {
         let EditMode { compact, atomic } = way;
         match side {
             VrfTable::Large { family, .. } => {
@@ -251,7 +251,7 @@ impl<K: Key> VrfFamily<K> {
         changes: &[Change<K>],
         outcome: &mut Outcome,
         making: &mut BuildContext<'_>,
-    ) -> Result<PreparedStep<K>, VrfError> {
+    ) -> Result<PreparedStep<K>, TableError> {
         self.log.clear();
         let tally = rib.apply_logged(changes, &mut self.log).map_err(TableError::from)?;
         outcome.changed += tally.changed;

@@ -36,7 +36,7 @@ mod writer;
 
 use core::fmt;
 
-pub use options::{Options, Statistics, VrfError};
+pub use options::{Options, Statistics};
 pub use table::Vrfs;
 
 /// The number of a VRF: the index of its word in the directory. [`Vrfs::create`] gives them out, small ones first.

@@ -1,14 +1,11 @@
 //! Options, errors and statistics of a set of VRFs.
 
-use core::fmt;
 use core::time::Duration;
 
 use crate::fib::registry::Engine;
-use crate::live::{Outcome, TableError};
+use crate::live::Outcome;
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::Dual;
-
-use super::Vrf;
 
 /// How [`Vrfs`](super::Vrfs) are kept. Name only the fields that differ: `Options { limits, ..Options::default() }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,51 +54,6 @@ impl Options {
             limits: self.limits,
             ..crate::live::Options::default()
         }
-    }
-}
-
-/// Why a VRF could not be made or changed. All VRFs are as they were before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum VrfError {
-    /// There is no such VRF.
-    Unknown(Vrf),
-    /// There are as many VRFs as the options allow, or the numbers of dropped ones may still be in the hands of readers.
-    Full {
-        /// Most VRFs: [`Options::vrfs`].
-        vrfs: u32,
-    },
-    /// A table cannot be built or changed.
-    Table(TableError),
-}
-
-impl fmt::Display for VrfError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(vrf) => write!(f, "there is no VRF {vrf}"),
-            Self::Full { vrfs } => {
-                write!(
-                    f,
-                    "all {vrfs} numbers of VRFs are in use: drop a VRF, or raise the limit when VRFs are made"
-                )
-            }
-            Self::Table(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for VrfError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Table(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl<E: Into<TableError>> From<E> for VrfError {
-    fn from(error: E) -> Self {
-        Self::Table(error.into())
     }
 }
 

@@ -1,13 +1,13 @@
 //! Lookups in VRFs that change.
 
-use crate::live::{Pinned, TableKey};
+use crate::live::{Pinned, TableError, TableKey};
 use crate::net::{Batch, BatchLookup, IntoIpAddr, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::block::{half_v4, half_v6};
 use super::column::{self, root_of};
 use super::roots::VrfRoots;
-use super::{Vrf, VrfError, Vrfs};
+use super::{Vrf, Vrfs};
 
 /// Lookups in [`Vrfs`]. A VRF that does not exist has no routes, so lookups in it find nothing: `try_lookup` tells the two apart.
 impl Pinned<'_, Vrfs> {
@@ -27,14 +27,14 @@ impl Pinned<'_, Vrfs> {
     /// Like [`lookup`](Self::lookup), but returns an error where there is no such VRF.
     ///
     /// # Errors
-    /// [`VrfError::Unknown`].
+    /// [`TableError::UnknownVrf`].
     pub fn try_lookup(
         &self,
         vrf: impl Into<Vrf>,
         address: impl IntoIpAddr,
-    ) -> Result<Option<NextHop>, VrfError> {
+    ) -> Result<Option<NextHop>, TableError> {
         let vrf = vrf.into();
-        if self.contains(vrf) { Ok(self.lookup(vrf, address)) } else { Err(VrfError::Unknown(vrf)) }
+        if self.contains(vrf) { Ok(self.lookup(vrf, address)) } else { Err(TableError::UnknownVrf(vrf)) }
     }
 
     /// Looks up columns of VRFs and keys in any mix, writing the next hop of `keys[i]` in `vrfs[i]` to `results[i]`. VRFs may

@@ -13,7 +13,7 @@ use crate::rib::{DualRib, lookup_prefix};
 
 use super::Vrf;
 use super::family::{EditMode, VrfTable};
-use super::options::{Options, Statistics, VrfError};
+use super::options::{Options, Statistics};
 use super::roots::VrfRoots;
 use super::writer::{VrfsWriter, next_hops};
 
@@ -86,7 +86,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn new() -> Result<Self, VrfError> {
+    pub fn new() -> Result<Self, TableError> {
         Self::with_options(Options::default())
     }
 
@@ -94,7 +94,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn with_options(options: Options) -> Result<Self, VrfError> {
+    pub fn with_options(options: Options) -> Result<Self, TableError> {
         let mut writer = VrfsWriter::new(options)?;
         Ok(Self { shared: Arc::new(Shared::new(writer.roots()?, writer, options.limits)) })
     }
@@ -111,7 +111,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When all numbers are in use, memory runs out, or a thread panicked in a change before.
-    pub fn create(&self) -> Result<Vrf, VrfError> {
+    pub fn create(&self) -> Result<Vrf, TableError> {
         self.lock()?.create(&self.shared.domain)
     }
 
@@ -119,7 +119,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When there is no such VRF, memory runs out, or readers keep too much memory from being freed: the VRF is then as it was.
-    pub fn delete(&self, vrf: Vrf) -> Result<DualRib, VrfError> {
+    pub fn delete(&self, vrf: Vrf) -> Result<DualRib, TableError> {
         let Shared { root, domain, .. } = &*self.shared;
         self.lock()?.delete(domain, root, vrf)
     }
@@ -130,7 +130,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub fn swap(&self, vrf: Vrf, routes: &mut DualRib) -> Result<Outcome, VrfError> {
+    pub fn swap(&self, vrf: Vrf, routes: &mut DualRib) -> Result<Outcome, TableError> {
         let Shared { root, domain, .. } = &*self.shared;
         self.lock()?.swap(domain, root, vrf, routes)
     }
@@ -144,7 +144,7 @@ impl Vrfs {
         vrf: Vrf,
         prefix: impl IntoIpPrefix,
         next_hop: NextHop,
-    ) -> Result<Outcome, VrfError> {
+    ) -> Result<Outcome, TableError> {
         match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.apply(vrf, &[Change::Insert(Route::new(prefix, next_hop))]),
             IpPrefix::V6(prefix) => self.apply(vrf, &[Change::Insert(Route::new(prefix, next_hop))]),
@@ -155,7 +155,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub fn remove(&self, vrf: Vrf, prefix: impl IntoIpPrefix) -> Result<Outcome, VrfError> {
+    pub fn remove(&self, vrf: Vrf, prefix: impl IntoIpPrefix) -> Result<Outcome, TableError> {
         match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.apply(vrf, &[Change::Remove(prefix)]),
             IpPrefix::V6(prefix) => self.apply(vrf, &[Change::Remove(prefix)]),
@@ -170,7 +170,7 @@ impl Vrfs {
     /// When there is no such VRF, when memory runs out, when an engine refuses the table, when a reader has kept replaced memory
     /// from being freed for longer than the options' patience, or when a thread panicked in a change before. All VRFs are then as
     /// they were.
-    pub fn apply<K: TableKey>(&self, vrf: Vrf, changes: &[Change<K>]) -> Result<Outcome, VrfError> {
+    pub fn apply<K: TableKey>(&self, vrf: Vrf, changes: &[Change<K>]) -> Result<Outcome, TableError> {
         let (v4, v6) = crate::live::split(changes);
         self.change(vrf, Dual { v4, v6 }, false, false)
     }
@@ -185,7 +185,7 @@ impl Vrfs {
         vrf: Vrf,
         v4: &[Change<u32>],
         v6: &[Change<u128>],
-    ) -> Result<Outcome, VrfError> {
+    ) -> Result<Outcome, TableError> {
         self.change(vrf, Dual { v4, v6 }, true, false)
     }
 
@@ -195,7 +195,7 @@ impl Vrfs {
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
         atomic: bool,
         compact: bool,
-    ) -> Result<Outcome, VrfError> {
+    ) -> Result<Outcome, TableError> {
         let Shared { root, domain, .. } = &*self.shared;
         self.lock()?.change(domain, root, vrf, changes, EditMode { atomic, compact })
     }
@@ -206,7 +206,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub fn maintain(&self) -> Result<(), VrfError> {
+    pub fn maintain(&self) -> Result<(), TableError> {
         let Shared { root, domain, .. } = &*self.shared;
         let numbers = self.lock()?.tables.len() as u32;
         for vrf in (0..numbers).map(Vrf) {
@@ -229,7 +229,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn vrfs(&self) -> Result<Vec<Vrf>, VrfError> {
+    pub fn vrfs(&self) -> Result<Vec<Vrf>, TableError> {
         let writer = self.lock()?;
         let there = writer.tables.iter().enumerate().filter(|(_, sides)| sides.is_some());
         Ok(there.map(|(number, _)| Vrf(number as u32)).collect())
@@ -239,7 +239,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn contains(&self, vrf: Vrf) -> Result<bool, VrfError> {
+    pub fn contains(&self, vrf: Vrf) -> Result<bool, TableError> {
         Ok(self.lock()?.table(vrf).is_ok())
     }
 
@@ -247,7 +247,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When there is no such VRF, or a thread panicked in a change.
-    pub fn get(&self, vrf: Vrf, prefix: impl IntoIpPrefix) -> Result<Option<NextHop>, VrfError> {
+    pub fn get(&self, vrf: Vrf, prefix: impl IntoIpPrefix) -> Result<Option<NextHop>, TableError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
         Ok(match prefix.into_ip_prefix() {
@@ -266,7 +266,7 @@ impl Vrfs {
         &self,
         vrf: Vrf,
         address: impl IntoIpAddr,
-    ) -> Result<Option<(IpPrefix, NextHop)>, VrfError> {
+    ) -> Result<Option<(IpPrefix, NextHop)>, TableError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
         Ok(lookup_prefix(v4.rib(), v6.rib(), address.into_ip_addr()))
@@ -298,7 +298,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When there is no such VRF, or a thread panicked in a change.
-    pub fn covers<K: TableKey>(&self, vrf: Vrf, prefix: Prefix<K>) -> Result<Vec<Route<K>>, VrfError> {
+    pub fn covers<K: TableKey>(&self, vrf: Vrf, prefix: Prefix<K>) -> Result<Vec<Route<K>>, TableError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
         Ok(crate::live::rib_of(v4.rib(), v6.rib()).covers(prefix).collect())
@@ -308,7 +308,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When there is no such VRF, or a thread panicked in a change.
-    pub fn len(&self, vrf: Vrf) -> Result<usize, VrfError> {
+    pub fn len(&self, vrf: Vrf) -> Result<usize, TableError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
         Ok(v4.rib().len() + v6.rib().len())
@@ -318,7 +318,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When there is no such VRF, or a thread panicked in a change.
-    pub fn routes(&self, vrf: Vrf) -> Result<DualRib, VrfError> {
+    pub fn routes(&self, vrf: Vrf) -> Result<DualRib, TableError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
         Ok(DualRib::new(v4.rib().clone(), v6.rib().clone()))
@@ -328,7 +328,7 @@ impl Vrfs {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn statistics(&self) -> Result<Statistics, VrfError> {
+    pub fn statistics(&self) -> Result<Statistics, TableError> {
         let writer = self.lock()?;
         let domain = &self.shared.domain;
         let Dual { v4, v6 } = &writer.families;
@@ -368,7 +368,7 @@ impl Vrfs {
         Ok(VrfsGuard(self.shared.lock()?))
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, VrfsWriter>, VrfError> {
+    fn lock(&self) -> Result<MutexGuard<'_, VrfsWriter>, TableError> {
         Ok(self.shared.lock()?)
     }
 }

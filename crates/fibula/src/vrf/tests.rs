@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::rib::{DualRib, Rib};
 use crate::simd::Present;
 
-use super::{Options, Vrf, VrfError, Vrfs};
+use super::{Options, Vrf, Vrfs};
 
 fn hop(id: u32) -> NextHop {
     NextHop::new(id).unwrap()
@@ -183,7 +183,7 @@ fn equal_tables_share_what_lookups_read() {
 fn a_number_is_not_given_to_another_vrf_while_a_reader_may_know_it() {
     let vrfs = Vrfs::with_options(Options { vrfs: 2, ..options() }).unwrap();
     let [first, second] = [vrfs.create().unwrap(), vrfs.create().unwrap()];
-    assert_eq!(vrfs.create(), Err(VrfError::Full { vrfs: 2 }));
+    assert_eq!(vrfs.create(), Err(TableError::NoVrfLeft { vrfs: 2 }));
     let all: Prefix<u32> = Prefix::ALL;
     vrfs.insert(first, all, hop(1)).unwrap();
     vrfs.insert(second, all, hop(2)).unwrap();
@@ -191,8 +191,8 @@ fn a_number_is_not_given_to_another_vrf_while_a_reader_may_know_it() {
     let pin = reader.pin();
     assert_eq!(pin.try_lookup(first, Ipv4Addr::LOCALHOST), Ok(Some(hop(1))));
     vrfs.delete(first).unwrap();
-    assert_eq!(pin.try_lookup(first, Ipv4Addr::LOCALHOST), Err(VrfError::Unknown(first)));
-    assert_eq!(vrfs.create(), Err(VrfError::Full { vrfs: 2 }));
+    assert_eq!(pin.try_lookup(first, Ipv4Addr::LOCALHOST), Err(TableError::UnknownVrf(first)));
+    assert_eq!(vrfs.create(), Err(TableError::NoVrfLeft { vrfs: 2 }));
     drop(pin);
     let again = vrfs.create().unwrap();
     assert_eq!(again, first);
@@ -207,9 +207,9 @@ fn unknown_vrfs_are_errors_for_the_writer_and_empty_for_readers() {
     let vrfs = Vrfs::new().unwrap();
     let nobody = Vrf::new(5);
     let prefix: Prefix<u32> = Prefix::ALL;
-    assert_eq!(vrfs.insert(nobody, prefix, hop(1)), Err(VrfError::Unknown(nobody)));
-    assert_eq!(vrfs.delete(nobody).unwrap_err(), VrfError::Unknown(nobody));
-    assert_eq!(vrfs.len(nobody), Err(VrfError::Unknown(nobody)));
+    assert_eq!(vrfs.insert(nobody, prefix, hop(1)), Err(TableError::UnknownVrf(nobody)));
+    assert_eq!(vrfs.delete(nobody).unwrap_err(), TableError::UnknownVrf(nobody));
+    assert_eq!(vrfs.len(nobody), Err(TableError::UnknownVrf(nobody)));
     let mut routes = DualRib::default();
     routes.insert(prefix, hop(3)).unwrap();
     assert!(vrfs.swap(nobody, &mut routes).is_err());
@@ -219,7 +219,7 @@ fn unknown_vrfs_are_errors_for_the_writer_and_empty_for_readers() {
     reader.pin().lookup_batch(&[0_u32, 5, u32::MAX], &[1_u32, 2, 3], &mut found);
     assert_eq!(found, [None; 3]);
     assert!(reader.pin().batch(&[0_u32], &[1_u32, 2]).try_run(&mut [None; 2]).is_err());
-    assert_eq!(VrfError::Unknown(nobody).to_string(), "there is no VRF 5");
+    assert_eq!(TableError::UnknownVrf(nobody).to_string(), "there is no VRF 5");
 }
 
 #[test]
@@ -235,7 +235,10 @@ fn what_is_refused_leaves_everything_as_it_was() {
     for count in [40, 400] {
         let mut large = table(&mut random, count, 2);
         let before = DualRib::new(large.v4.clone(), large.v6.clone());
-        assert!(matches!(vrfs.swap(two, &mut large), Err(VrfError::Table(_))));
+        assert!(matches!(
+            vrfs.swap(two, &mut large),
+            Err(TableError::Routes(_) | TableError::Structure(_) | TableError::Memory(_))
+        ));
         assert!(large.iter().eq(before.iter()), "the routes are given back");
         vrfs.check().unwrap();
     }
@@ -245,7 +248,10 @@ fn what_is_refused_leaves_everything_as_it_was() {
         large.v6.insert(Route::new(prefix(&mut random), hop(1 + random.below(500) as u32))).unwrap();
     }
     let before = DualRib::new(large.v4.clone(), large.v6.clone());
-    assert!(matches!(vrfs.swap(two, &mut large), Err(VrfError::Table(_))));
+    assert!(matches!(
+        vrfs.swap(two, &mut large),
+        Err(TableError::Routes(_) | TableError::Structure(_) | TableError::Memory(_))
+    ));
     assert!(large.iter().eq(before.iter()), "the routes are given back");
     let many: Vec<_> = (0..300).map(|_| Change::Insert(Route::new(prefix(&mut random), hop(1)))).collect();
     assert!(vrfs.apply::<u32>(one, &many).is_err());
@@ -272,7 +278,7 @@ fn a_reader_that_stays_pinned_is_named_and_holds_what_it_sees() {
         let mut routes = table(&mut random, [50, 5][round % 2], 2);
         vrfs.swap(vrf, &mut routes).err()
     });
-    let Some(VrfError::Table(TableError::Stalled { reader: number, .. })) = stalled else {
+    let Some(TableError::Stalled { reader: number, .. }) = stalled else {
         panic!("{stalled:?}");
     };
     for route in first.v4.iter() {
@@ -451,6 +457,6 @@ fn the_routes_around_a_prefix_are_those_of_its_vrf() {
         }
     }
     let unknown = Vrf::new(99);
-    assert_eq!(vrfs.covers(unknown, Prefix::<u32>::ALL), Err(VrfError::Unknown(unknown)));
-    assert_eq!(vrfs.lookup_prefix(unknown, Ipv4Addr::LOCALHOST), Err(VrfError::Unknown(unknown)));
+    assert_eq!(vrfs.covers(unknown, Prefix::<u32>::ALL), Err(TableError::UnknownVrf(unknown)));
+    assert_eq!(vrfs.lookup_prefix(unknown, Ipv4Addr::LOCALHOST), Err(TableError::UnknownVrf(unknown)));
 }

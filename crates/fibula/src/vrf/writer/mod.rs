@@ -16,7 +16,7 @@ use crate::rib::DualRib;
 use super::Vrf;
 use super::block;
 use super::family::{BuildContext, EditMode, FamilyGarbage, PreparedStep, VrfFamily, VrfTable};
-use super::options::{Options, VrfError};
+use super::options::Options;
 use super::roots::{Structures, VrfRoots};
 
 /// The tables of a VRF.
@@ -59,7 +59,7 @@ struct Reserved {
 const TIDY: usize = 4;
 
 impl VrfsWriter {
-    pub(super) fn new(options: Options) -> Result<Self, VrfError> {
+    pub(super) fn new(options: Options) -> Result<Self, TableError> {
         let limits = options.limits;
         let directory = Shared::zeros(options.vrfs as usize, limits.huge_pages)?;
         let v4 = VrfFamily::new(limits, |options| options.ipv4)?;
@@ -76,7 +76,7 @@ impl VrfsWriter {
     }
 
     /// Returns the first roots.
-    pub(super) fn roots(&mut self) -> Result<VrfRoots, VrfError> {
+    pub(super) fn roots(&mut self) -> Result<VrfRoots, TableError> {
         let lists = Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? };
         Ok(self.roots_of(lists))
     }
@@ -90,12 +90,12 @@ impl VrfsWriter {
     }
 
     /// Returns the tables of a VRF.
-    pub(super) fn table(&self, vrf: Vrf) -> Result<&VrfTables, VrfError> {
-        self.tables.get(vrf.index()).and_then(Option::as_ref).ok_or(VrfError::Unknown(vrf))
+    pub(super) fn table(&self, vrf: Vrf) -> Result<&VrfTables, TableError> {
+        self.tables.get(vrf.index()).and_then(Option::as_ref).ok_or(TableError::UnknownVrf(vrf))
     }
 
     /// Makes a VRF without routes.
-    pub(super) fn create(&mut self, domain: &Domain) -> Result<Vrf, VrfError> {
+    pub(super) fn create(&mut self, domain: &Domain) -> Result<Vrf, TableError> {
         self.collect(domain);
         let limits = self.options.limits;
         let number = match self.vacant.last() {
@@ -103,7 +103,7 @@ impl VrfsWriter {
             None => {
                 let number = self.tables.len();
                 if number >= self.options.vrfs as usize {
-                    return Err(VrfError::Full { vrfs: self.options.vrfs });
+                    return Err(TableError::NoVrfLeft { vrfs: self.options.vrfs });
                 }
                 self.books.budget.reserve(&mut self.tables, 1)?;
                 let more = self.tables.capacity() - self.vacant.len();
@@ -139,13 +139,13 @@ impl VrfsWriter {
         vrf: Vrf,
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
         way: EditMode,
-    ) -> Result<Outcome, VrfError> {
+    ) -> Result<Outcome, TableError> {
         self.table(vrf)?;
         self.make_room(domain)?;
         self.books.expect_uses(changes)?;
         let mut outcome = Outcome::default();
         // Nothing is freed until it is back in its place.
-        let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
+        let mut sides = self.tables[vrf.index()].take().ok_or(TableError::UnknownVrf(vrf))?;
         let changed = self
             .prepare(&mut sides, changes, way, &mut outcome)
             .and_then(|steps| self.reserved(&mut sides, steps, way.atomic))
@@ -168,7 +168,7 @@ impl VrfsWriter {
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
         way: EditMode,
         outcome: &mut Outcome,
-    ) -> Result<PreparedSteps, VrfError> {
+    ) -> Result<PreparedSteps, TableError> {
         let Self { families, books, options, serial, .. } = self;
         let making = &mut BuildContext { budget: &mut books.budget, options, serial };
         let v4 = families.v4.prepare(&mut sides.v4, changes.v4, way, outcome, making)?;
@@ -187,7 +187,7 @@ impl VrfsWriter {
         sides: &mut VrfTables,
         steps: PreparedSteps,
         atomic: bool,
-    ) -> Result<(PreparedSteps, Reserved), VrfError> {
+    ) -> Result<(PreparedSteps, Reserved), TableError> {
         match self.reserve(sides, &steps, atomic) {
             Ok(reserved) => Ok((steps, reserved)),
             Err(error) => {
@@ -213,7 +213,7 @@ impl VrfsWriter {
         root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
         routes: &mut DualRib,
-    ) -> Result<Outcome, VrfError> {
+    ) -> Result<Outcome, TableError> {
         self.table(vrf)?;
         self.make_room(domain)?;
         if let Some(uses) = &mut self.books.uses {
@@ -230,7 +230,7 @@ impl VrfsWriter {
             }
         };
         let steps = Dual { v4: PreparedStep::Side(v4), v6: PreparedStep::Side(v6) };
-        let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
+        let mut sides = self.tables[vrf.index()].take().ok_or(TableError::UnknownVrf(vrf))?;
         let reserved = self.reserve(&mut sides, &steps, false);
         let swapped = match reserved {
             Ok(reserved) => {
@@ -263,7 +263,7 @@ impl VrfsWriter {
         domain: &Domain,
         root: &CurrentRoot<VrfRoots>,
         vrf: Vrf,
-    ) -> Result<DualRib, VrfError> {
+    ) -> Result<DualRib, TableError> {
         self.table(vrf)?;
         self.make_room(domain)?;
         self.books.retired.reserve(4, &mut self.books.budget)?;
@@ -274,7 +274,7 @@ impl VrfsWriter {
             None
         };
         // Nothing fails from here on.
-        let sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
+        let sides = self.tables[vrf.index()].take().ok_or(TableError::UnknownVrf(vrf))?;
         self.directory[vrf.index()].store(0, Ordering::Release);
         let Self { families, books, .. } = self;
         let retired = &mut books.retired;
@@ -309,7 +309,7 @@ impl VrfsWriter {
         sides: &mut VrfTables,
         steps: &PreparedSteps,
         atomic: bool,
-    ) -> Result<Reserved, VrfError> {
+    ) -> Result<Reserved, TableError> {
         let needs_roots = VrfFamily::needs_roots(&sides.v4, &steps.v4, atomic)
             || VrfFamily::needs_roots(&sides.v6, &steps.v6, atomic);
         // New roots show all changes at once, so entries must be changed in a copy: stores in place would be seen before.
