@@ -1,4 +1,4 @@
-//! What every writer keeps beside its tables: retired items, the counts of routes by next hop, and totals.
+//! State that every writer has in addition to its tables: retired items, the counts of routes by next hop, and totals.
 
 use core::time::Duration;
 

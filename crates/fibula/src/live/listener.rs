@@ -1,4 +1,4 @@
-//! What a table tells of the words that it stores, for a copy of its structures elsewhere.
+//! Reports of the words that a table stores, for a copy of its engines elsewhere.
 
 use crate::fib::in_place::{self, Publication};
 use crate::memory::Words;

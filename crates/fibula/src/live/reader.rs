@@ -27,16 +27,16 @@ pub(crate) mod sealed {
     pub trait Readable: Sized {
         /// The roots that a pin keeps in place.
         type Roots;
-        /// What a reader keeps of the table.
+        /// The handle that a reader keeps, so that the table lives as long as it.
         type Handle: Clone;
-        /// What each reader has of its own.
+        /// State that belongs to one reader, for example its counts.
         type Own;
 
         fn root(handle: &Self::Handle) -> &CurrentRoot<Self::Roots>;
 
         fn domain(handle: &Self::Handle) -> &Arc<Domain>;
 
-        /// Returns what a new reader has of its own.
+        /// Returns the state of a new reader.
         fn own(handle: &Self::Handle) -> Result<Self::Own, TableError>;
     }
 }

@@ -36,7 +36,7 @@ impl<A> Segments<A> {
     /// Allocates the elements before `len`. Each is initialised by a call of `make`.
     ///
     /// # Errors
-    /// When memory runs out. What was made before stays.
+    /// When memory runs out. The segments that were made before stay.
     pub(crate) fn reserve(
         &self,
         len: u32,

@@ -1,15 +1,16 @@
 //! Values of any type. Readers get them by number without a lock; the writer adds, replaces and drops them.
 //!
 //! A slot is empty, open or closed. The writer fills an empty slot and opens it; readers get the values of open ones. A value
-//! goes in two steps, each of which takes until no reader is pinned that was pinned at its beginning ([`epoch`](super::epoch)):
+//! goes in two steps. Each step waits until the readers that were pinned at its beginning have moved on
+//! ([`epoch`](super::epoch)):
 //!
 //! ```text
 //! retire   the table does not lead to the slot any more. Readers that found its number before still get the value
-//! close    after the first step: no reader finds the number in the table. Who has it from elsewhere gets nothing
+//! close    after the first step: no reader finds the number in the table. A caller that has it from elsewhere gets nothing
 //! take     after the second step: no reader has a reference. The slot is empty, and the writer drops the value
 //! ```
 //!
-//! The second step makes [`PinnedValues::get`] safe for any number, whatever the caller made it of.
+//! The second step makes [`PinnedValues::get`] safe for any number, wherever the caller has it from.
 
 #![allow(
     unsafe_code,
@@ -264,7 +265,7 @@ impl<V: Send + Sync> ValueStore<V> {
         self.leaving.len()
     }
 
-    /// Returns the memory of slots and lists, without what values allocate themselves.
+    /// Returns the memory of slots and lists. Memory that values allocate themselves is not included.
     pub(crate) fn memory(&self) -> Memory {
         let lists = crate::memory::allocated(&self.free)
             + crate::memory::allocated(&self.closing)

@@ -1,4 +1,4 @@
-//! What the one writer of a table has, and the order in which a change is made: first all that can fail, then the stores.
+//! The one writer of a table, and the order in which it makes a change: first all that can fail, then the stores.
 
 use std::time::Instant;
 
@@ -126,6 +126,8 @@ impl TableWriter {
         let mut outcome = Outcome::default();
         self.make_room(domain)?;
         let ready = Dual {
+            // Both families are prepared before either is published, because a failure of the second must leave the first as it
+            // was.
             v4: self.families.v4.prepare(changes.v4, when, compact, atomic, &mut outcome)?,
             v6: match self.families.v6.prepare(changes.v6, when, compact, atomic, &mut outcome) {
                 Ok(ready) => ready,
@@ -219,7 +221,8 @@ impl TableWriter {
         Published { any: in_place || replaced > 0, replaced }
     }
 
-    /// Waits until less is retired than the limit says.
+    /// Waits until less is retired than the limit says. It comes before a change is prepared, because a table whose readers hold
+    /// too much refuses the change whole.
     fn make_room(&mut self, domain: &Domain) -> Result<(), TableError> {
         let Self { books, families, options, .. } = self;
         books.make_room(domain, options.retired_bytes, options.patience, |item| free(item, families))
@@ -343,6 +346,7 @@ impl Publishing<'_> {
         let replaced_bytes = match &mut self.listener {
             None => family.publish(ready, self.shadow, self.units),
             Some(listener) => {
+                // A listener must see the new engine's words under its new generation, which it gets only in `publish`.
                 let generation = family.generation + u32::from(ready.replaces());
                 let mut notifier = notifier(family, generation, &mut ***listener, self.units);
                 family.publish(ready, self.shadow, &mut notifier)

@@ -9,7 +9,7 @@
 //! Operations that read memory take a `Words`, `Halves` or `Bytes`: a table with its bounds, to which a gather clamps its
 //! index by one operation, so that it is safe.
 //!
-//! | module | registers | what it adds |
+//! | module | registers | it adds |
 //! |---|---|---|
 //! | `avx2` | 256 bits | gathers, variable shifts; masks are vectors |
 //! | `avx512` | 256 bits of AVX-512VL | mask registers |
@@ -17,11 +17,11 @@
 //! | `neon` | two of 128 bits | as `avx2`, without gathers: lanes are loaded one by one |
 //!
 //! The submodule `wide` of each has vectors `W` of sixteen lanes: one register of 512 bits, or two vectors of eight. It
-//! reads tables whose elements a writer may change: by gathers that are as good as relaxed loads, one of the element's size
-//! for each lane.
+//! also reads tables whose elements a writer may change. That is sound because its gathers are as good as relaxed loads: one
+//! load of the element's size for each lane.
 //! The submodule `lines` searches cache lines of such tables.
 //!
-//! `Tree` is not of a set: it walks down trees without pointers, with the search of a node as a parameter.
+//! `Tree` is the same for every set: it walks down trees without pointers, with the search of a node as a parameter.
 //!
 //! Which width is faster depends on the processor and on the kernel; `docs/adr/0006-instruction-sets.md` has figures.
 

@@ -96,8 +96,8 @@ macro_rules! sixteen_by_pairs {
             fn at_places(table: Longs<'_>, places: Places) -> W {
                 W(super::at_places(table, places.0), super::at_places(table, places.1))
             }
-            /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give
-            /// 0, and counts the bits that are set then.
+            /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give
+            /// 0), and counts the bits that are set then.
             fn ranks(table: Longs<'_>, index: W, by: W) -> W {
                 W(super::ranks(table, index.0, by.0), super::ranks(table, index.1, by.1))
             }

@@ -1,5 +1,5 @@
-//! Cache lines of words that a writer may change, as lookups search them. Keys are compared as signed numbers, which is what
-//! all instruction sets can do.
+//! Cache lines of words that a writer may change, as lookups search them. Keys are compared as signed numbers, because all
+//! instruction sets have that comparison.
 
 use core::sync::atomic::AtomicU32;
 
@@ -13,8 +13,8 @@ pub type SharedLine = [AtomicU32; LINE_WORDS];
 /// Number of keys of a line that has values too: 10 keys and 11 values are 62 bytes.
 pub const LEAF_KEYS: usize = 10;
 
-/// Numbers that a line's number is multiplied by: lines are found by the units of eight bytes before them, a factor that
-/// addresses have.
+/// Units of eight bytes in a line. Lines are found by the number of units before them, because addresses of x86-64 can
+/// multiply an index by eight and by no more.
 pub const LINE_UNITS: u32 = 8;
 
 /// Words of such a unit.
@@ -36,7 +36,7 @@ impl<'a> SharedLines<'a> {
         Self { words, places: (words.len() / UNIT_WORDS + 1).saturating_sub(LINE_UNITS as usize) }
     }
 
-    /// Returns the line after so many units.
+    /// Returns the line that begins after this many units.
     ///
     /// # Panics
     /// When there is none.
@@ -49,7 +49,7 @@ impl<'a> SharedLines<'a> {
         unsafe { &*line }
     }
 
-    /// Returns where the lines begin, after which there are lines after so many units each.
+    /// Returns the start of the lines, after checking that a whole line begins at each of these units.
     ///
     /// # Panics
     /// When there is none at one of the places.
@@ -152,7 +152,7 @@ pub fn fetch_at<T>(values: &[T], at: usize) {
     super::fetch(values.get(at..=at).unwrap_or(&[]));
 }
 
-/// Prefetches the cache line so many bytes after a value, whatever is there.
+/// Prefetches the cache line that is this many bytes after a value. There need not be anything.
 #[inline(always)]
 pub fn fetch_after<T>(value: &T, bytes: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -187,7 +187,7 @@ impl<'a> Halves<'a> {
         Self(array)
     }
 
-    /// Takes the whole slice, of which all but the last element have an index.
+    /// Takes the whole slice. All of its elements except the last one have an index.
     ///
     /// # Panics
     /// When there are fewer than two elements, or more than 2 GiB.
@@ -356,7 +356,7 @@ pub fn fetch<T>(values: &[T]) {
     }
 }
 
-/// Prefetches the cache line of a value, which may be past the end: what follows there may be read next. Does nothing on
+/// Prefetches the cache line of a value. It may be past the end, because the bytes there may be read next. Does nothing on
 /// machines without such a hint.
 #[inline(always)]
 pub fn fetch_past<T>(values: &[T], at: usize) {

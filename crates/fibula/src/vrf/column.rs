@@ -11,7 +11,7 @@ use super::block::{self, BlockRoot, BlocksView};
 use super::roots::FamilyRoots;
 
 /// The most rows that are looked up together. More rows find more that are of the same structure, whose batches are faster
-/// the longer they are; what they take is in the first-level cache.
+/// the longer they are; the buffers of a block are in the first-level cache.
 const ROWS: usize = 1024;
 
 /// Places by which rows are sorted: structures whose numbers have the same lowest bits share one.

@@ -132,6 +132,7 @@ impl<K: Key> VrfFamily<K> {
         {
             return Ok(VrfTable::Small { rib: core::mem::take(rib), block: Some(block) });
         }
+        // The list stays short, because numbers of engines that are gone are used again: every reader has a copy of it.
         let number = match self.large.iter().position(Option::is_none) {
             Some(number) => number,
             None => {
@@ -139,6 +140,7 @@ impl<K: Key> VrfFamily<K> {
                 self.large.len()
             }
         };
+        // The slot is reserved first, because after this line nothing may fail: the routes have moved into the table.
         let family = Box::new(FamilyWriter::of(rib, (self.engine)(options), &options.of_structure())?);
         if number == self.large.len() {
             self.large.push(None);
@@ -166,7 +168,7 @@ impl<K: Key> VrfFamily<K> {
         side: &mut VrfTable<K>,
         making: &mut BuildContext<'_>,
     ) -> PreparedStep<K> {
-        // The structure stays as it is until then, without its routes.
+        // The engine goes on serving readers without its routes, which the block is built of, until the block is published.
         match self.side(side.rib_mut(), making) {
             Ok(small @ VrfTable::Small { .. }) => PreparedStep::Side(small),
             Ok(large) => {
@@ -215,6 +217,8 @@ impl<K: Key> VrfFamily<K> {
                 (rib, 0)
             }
             VrfTable::Large { ref family, .. } => {
+                // Readers of the old roots keep the engine alive through its `Arc`. Only its bytes are counted here, so that the
+                // limit on retired memory sees them.
                 let bytes = family.structure_memory().held_bytes();
                 (self.unmake(side), bytes)
             }
@@ -236,6 +240,8 @@ impl<K: Key> VrfFamily<K> {
                 Ok(PreparedStep::Ready(family.prepare(changes, When::Now, compact, atomic, outcome)?))
             }
             VrfTable::Small { rib, .. } => {
+                // A small table has no engine to prepare: its routes change, and a block is built of them or found among the
+                // equal ones.
                 let made = self.follow(rib, changes, outcome, making);
                 if made.is_err() {
                     rib.undo(&mut self.log);
@@ -288,13 +294,15 @@ impl<K: Key> VrfFamily<K> {
     pub(super) fn needs_roots(side: &VrfTable<K>, step: &PreparedStep<K>, atomic: bool) -> bool {
         match step {
             PreparedStep::Same => false,
+            // A word alone can lead from block to block. Engines are in a list of the roots, so a change to or from one needs new
+            // roots.
             PreparedStep::Side(made) => made.is_large() || side.is_large(),
             PreparedStep::Ready(ready) => ready.replaces() || atomic && ready.is_in_place(),
         }
     }
 
-    /// Returns the most units that publishing a change retires, and makes room for a copy of the entries if it is published
-    /// shadow.
+    /// Returns the most units that publishing a change retires, and makes room for a copy of the entries if the change is
+    /// published in a shadow.
     pub(super) fn reserve(
         &mut self,
         side: &mut VrfTable<K>,
@@ -331,6 +339,7 @@ impl<K: Key> VrfFamily<K> {
             retire(FamilyGarbage::Unit { vrf, serial: *serial, generation, unit }, family.bytes(unit));
         }
         if is_new {
+            // A new engine, or a copy of its entries: readers reach either through new roots only.
             self.large[*number as usize] = Some(family.reading());
         }
         replaced

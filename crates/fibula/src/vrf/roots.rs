@@ -1,4 +1,4 @@
-//! What readers start from.
+//! The roots: readers start from them.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::fib::Fib;
 use crate::memory::Shared;
 use crate::net::Key;
 
-/// A word for each VRF, the blocks, and the structures.
+/// A word for each VRF, the blocks, and the engines.
 ///
-/// A word that leads to a structure is only ever stored in a directory that is published with the structure: a reader whose
-/// roots are older has an older directory.
+/// A word that leads to an engine is only ever stored in a directory that is published together with the engine. For example,
+/// a reader whose roots are older has an older directory too, so it never follows a word to an engine that it does not have.
 pub struct VrfRoots {
     pub(super) directory: Shared<u64>,
     pub(super) v4: FamilyRoots<u32>,

@@ -56,6 +56,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
     /// Adds an interval, before which the last one ends.
     fn add(&mut self, start: u64, leads: Leads, budget: &mut Budget) -> Result<(), OutOfMemory> {
         if start > 0 {
+            // Keys are inclusive ends, so that an address equal to a key belongs to its interval (see the chapter).
             budget.push(&mut self.ends, word::<K, N::Word>(start - 1))?;
         }
         let code = match leads {
@@ -93,6 +94,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
     ) -> Result<PlanB<K, N>, OutOfMemory> {
         let shape = TreeShape::of(N::KEYS, self.ends.len());
         let nodes = tree::<N>(budget, &shape, &self.ends)?;
+        // Freed before the codes are copied, so that the peak of the build stays low.
         budget.free(self.ends);
         let all = self.next_hops.len() + blocks.first.len();
         let next_hops = self.next_hops.into_next_hops(budget)?;
@@ -128,6 +130,7 @@ pub(super) fn tree<N: Node>(
 ) -> Result<Buffer<N>, OutOfMemory> {
     let count = shape.internal_nodes + shape.leaf_nodes;
     let mut nodes = budget.buffer(count)?;
+    // Sentinels everywhere first: slots that get no key below must compare as above every address.
     nodes.resize(count, N::SENTINELS);
     let (internal, leaves) = nodes.split_at_mut(shape.internal_nodes);
     for (leaf, keys) in leaves.iter_mut().zip(keys.chunks(N::KEYS)) {

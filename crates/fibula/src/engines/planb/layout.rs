@@ -130,7 +130,7 @@ nodes! {
     Node16x32: 16 of u32, 64 bytes;
     /// The node for IPv4 in a line of 128 bytes.
     Node32x32: 32 of u32, 128 bytes;
-    /// The smallest node, of which two prefixes make several levels.
+    /// The smallest node: with it, two prefixes already make several levels.
     Node2x64: 2 of u64, 16 bytes;
     /// The second smallest node.
     Node4x64: 4 of u64, 32 bytes;
@@ -166,7 +166,7 @@ pub enum Codes {
     Wide(Buffer<u32>),
 }
 
-/// What an interval leads to: a next hop (counted from 0 up) or a block (counted from all ones down).
+/// The code of an interval: a next hop (counted from 0 up) or a block (counted from all ones down).
 pub trait Code: Copy {
     /// Returns the index of the next hop. An index out of range means that the code is that of a block.
     fn next_hop(self) -> usize;

@@ -1,4 +1,4 @@
-//! What files hold: nodes, codes, next hops and blocks. The number of codes gives the shape of the tree.
+//! The tree in files: nodes, codes, next hops and blocks. The number of codes gives the shape of the tree.
 
 use core::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use super::layout::{Codes, Node, NodeWord, PlanB};
 use super::statistics::TreeShape;
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// Returns what a file holds of the tree.
+    /// Returns the arrays of the tree, as a file holds them.
     #[must_use]
     pub fn parts(&self, name: &'static str) -> Sections<'_> {
         let words: Vec<N::Word> = self.nodes.iter().flat_map(|node| node.keys().iter().copied()).collect();
@@ -30,7 +30,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         }
     }
 
-    /// Makes the tree of what a file holds.
+    /// Makes the tree from the arrays of a file.
     pub fn open(mut parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
         let words = <N::Word as NodeWord>::found(&mut parts, "nodes")?;
         CheckError::unless(words.len().is_multiple_of(N::KEYS), "nodes are whole", words.len())?;

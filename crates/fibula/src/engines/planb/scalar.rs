@@ -30,7 +30,7 @@ pub const ANY: usize = usize::MAX;
 
 /// How a batch holds its keys.
 pub trait Order<K: Key> {
-    /// What a key is there.
+    /// The type of a key in the batch.
     type Item: Copy;
     /// Whether making a key of it takes an instruction.
     const TURNED: bool;
@@ -114,6 +114,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         word: N::Word,
         rank: impl Fn(&N, N::Word) -> usize,
     ) -> usize {
+        // Codes are numbered from the first leaf on, and the walk counts from the root.
         let (before, leaf) = walks.leaf(N::KEYS, lane);
         before - self.leaf_first * N::KEYS + rank(leaf, word)
     }
@@ -122,7 +123,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     #[inline(always)]
     fn answer<C: Code>(&self, codes: &[C], interval: usize, key: K) -> Option<NextHop> {
         let code = codes[interval];
-        // A code past the end of the next hops is that of a block.
+        // A code past the end of the next hops is that of a block: the bounds check, which is there anyway, tells them apart.
         let word = match self.next_hops.get(code.next_hop()) {
             Some(&word) => word,
             None => self.find_in_block(code.block(), lower(key)),
@@ -136,7 +137,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         self.blocks.find(block, lower)
     }
 
-    /// Looks up as many of the first keys as are a multiple of `COUNT`, and returns their number.
+    /// Looks up the keys in whole groups of `COUNT`, and returns how many keys these groups have.
     #[inline(always)]
     fn groups<O: Order<K>, C: Code, const LEVELS: usize, const COUNT: usize>(
         &self,
@@ -148,7 +149,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         let (groups, _) = keys.as_chunks::<COUNT>();
         let (of_groups, _) = results.as_chunks_mut::<COUNT>();
         for (keys, results) in groups.iter().zip(of_groups) {
-            // Constants, so that what is not taken is not compiled.
+            // Constants, so that the branches which a kernel does not take are not compiled into it.
             let early = const { O::TURNED || COUNT <= IN_REGISTERS };
             let mut turned = [N::Word::MAX; COUNT];
             if const { O::TURNED || COUNT <= IN_REGISTERS } {
@@ -165,8 +166,8 @@ impl<K: Key, N: Node> PlanB<K, N> {
                     rank,
                 )
             } else {
-                // In host order, they are read from the keys anew at each level: as a broadcast, a load costs nothing more,
-                // and as many words as there are lanes would not stay in registers.
+                // In host order, words are read from the keys again at each level: a broadcast from memory costs no more than
+                // one from a register, and 32 words would not stay in registers.
                 let words = Cell::new(keys);
                 let word = |lane: usize| word::<K, N::Word>(upper(O::key(words.get()[lane])));
                 self.descend::<LEVELS, COUNT>(word, || words.set(black_box(keys)), rank)
@@ -177,6 +178,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             };
             let mut blocks = 0_u32;
             each_lane::<COUNT>(|lane| {
+                // Once a cache line of keys. The prefetch may go past the batch, because callers hold their batches side by side.
                 if lane.is_multiple_of(LINE / size_of::<O::Item>()) {
                     simd::fetch_past(keys, lane + AHEAD / size_of::<O::Item>());
                 }
@@ -190,7 +192,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
                 };
                 results[lane] = NextHop::new(word);
             });
-            // Rare, and apart, so that what is above stays short.
+            // Blocks are rare. Their lookups come after the loop above, because a call in it would spill its registers.
             while blocks != 0 {
                 let lane = blocks.trailing_zeros() as usize;
                 blocks &= blocks - 1;

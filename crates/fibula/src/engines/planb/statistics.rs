@@ -1,4 +1,4 @@
-//! Sizes: what a tree of a given height can hold, and what a built tree consists of.
+//! Sizes: how much a tree of a given height can hold, and how large the parts of a built tree are.
 
 use crate::memory::{self, Memory};
 use crate::net::Key;
@@ -45,7 +45,7 @@ impl TreeShape {
     }
 }
 
-/// What a full tree of a given height holds (section 3.2).
+/// The size of a full tree of a given height (section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// Levels above the leaves; a lookup reads one more node.
@@ -56,13 +56,13 @@ pub struct Capacity {
     pub leaf_nodes: u64,
     /// Most keys; there is one more interval.
     pub keys: u64,
-    /// Bytes of the internal nodes, all of which are always stored.
+    /// Bytes of the internal nodes, which are always stored completely.
     pub internal_bytes: u64,
     /// Bytes of the leaves of a full tree.
     pub leaf_bytes: u64,
 }
 
-/// Returns what a tree of such nodes holds with `internal_levels` levels above the leaves.
+/// Returns the size of a full tree of such nodes with `internal_levels` levels above the leaves.
 ///
 /// # Panics
 /// When the count of keys exceeds 64 bits, which begins at 19 levels of 8-key nodes.
@@ -82,7 +82,7 @@ pub fn capacity<N: Node>(internal_levels: u32) -> Capacity {
     }
 }
 
-/// What a built tree consists of.
+/// The sizes of the parts of a built tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeStatistics {
     /// Elementary intervals of the searched half; a block of longer prefixes counts as one.
@@ -122,7 +122,7 @@ impl TreeStatistics {
 }
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// Returns what the tree consists of.
+    /// Returns the sizes of the parts of the tree.
     #[must_use]
     pub fn statistics(&self) -> TreeStatistics {
         let (intervals, value_bits) = match &self.codes {

@@ -21,11 +21,11 @@
 //! publish    write the new units;  entry.store(new unit, Release), for each entry
 //! retire     put the old units on the list, tagged with the epoch e
 //! advance    epoch.store(e + 1, Release);  fence(SeqCst)
-//! collect    reclaim what has a tag below the epoch and below every slot.load(Acquire) that is not 0
+//! collect    reclaim units whose tag is below the epoch and below every slot.load(Acquire) that is not 0
 //! ```
 //!
 //! While pinned, a reader loads entries with `Relaxed` and executes one `fence(Acquire)` between the entries of a batch
-//! and what they lead to.
+//! and the units that they lead to.
 //!
 //! # Why it is right
 //!
@@ -36,9 +36,8 @@
 //!    has loaded since is the new entry, or a later one.
 //! 2. *The writer sees 0, and the reader is pinning at this moment.* Here the two fences count. They have one order that
 //!    all threads agree on. If the reader's fence comes first, the writer's load of the slot sees the pin, so this is not
-//!    the case. If the writer's comes first, what the reader loads after its own fence is the new entry. Without either
-//!    fence, both threads may read what was there before the other's store, because a processor can delay a store past a
-//!    later load.
+//!    the case. If the writer's comes first, the reader loads the new entry after its own fence. Without either fence, both
+//!    threads may read the value from before the other's store, because a processor can delay a store past a later load.
 //! 3. *The reader used the unit before.* Then it has since stored 0 or a later epoch in its slot, and the writer read that
 //!    store or a later one of the same reader. All of them are `Release` and the writer's load is `Acquire`, so the
 //!    reader's loads from the unit come before whatever the writer does with it next. This is why the store in `pin` is
@@ -59,7 +58,7 @@
 //! # Cost
 //!
 //! A pin costs one fence and two stores to the reader's own cache line. No step of a reader locks, waits, retries, or
-//! writes what another thread writes; the line with the epoch is only read. (On x86-64 the fence compiles
+//! writes a line that another thread writes; the line with the epoch is only read. (On x86-64 the fence compiles
 //! to a locked instruction on the reader's own stack.) The writer pays one fence a change, and for
 //! each `collect` a lock and one load a registered reader, however many units are on the list.
 //!
@@ -143,7 +142,7 @@ impl Domain {
         next
     }
 
-    /// Returns the oldest pin, and below it or the epoch what may be reclaimed.
+    /// Returns the oldest pin. Units that were retired before it, and before the epoch, may be reclaimed.
     fn oldest_pin(&self) -> Option<SeenPin> {
         self.slots().oldest_pin()
     }

@@ -1,4 +1,4 @@
-//! What is out of use and may still be read.
+//! Items that are out of use, while readers may still read them.
 
 use std::collections::VecDeque;
 

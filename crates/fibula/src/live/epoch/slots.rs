@@ -138,7 +138,7 @@ impl ReaderSlot {
         epoch
     }
 
-    /// Moves the pin of a pinned reader to the present epoch, which it returns. What the reader held is given up.
+    /// Moves the pin of a pinned reader to the present epoch, and returns that epoch. Memory that the old pin kept may be freed.
     #[inline]
     pub(crate) fn refresh(&self) -> u64 {
         // An idle slot would need the fence of a pin.

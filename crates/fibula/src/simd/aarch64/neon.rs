@@ -278,7 +278,7 @@ operations! { "neon"
         load(&places.map(|place| table.at_byte(place)))
     }
 
-    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give 0), and
     /// counts the bits that are set then.
     fn ranks(table: Longs<'_>, index: V, by: V) -> V {
         let (places, by) = (array(min(index, splat(table.last()))), array(by));

@@ -278,7 +278,7 @@ operations! { "avx2,bmi2"
         found
     }
 
-    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give 0), and
     /// counts the bits that are set then.
     fn ranks(table: Longs<'_>, index: V, by: V) -> V {
         let index = min(index, splat(table.last()));
@@ -381,7 +381,7 @@ pub(super) fn rank_few<T: PartialOrd>(keys: &[T], key: T) -> usize {
 #[target_feature(enable = "avx2")]
 unsafe fn words(table: *const u32, index: V) -> V {
     let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
-    // SAFETY: as the caller says. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that
+    // SAFETY: as the caller says. Each lane is one aligned load. On x86-64 a relaxed atomic load is the same, so
     // a writer's atomic stores do not race with them.
     unsafe {
         asm!(
@@ -400,8 +400,8 @@ unsafe fn words(table: *const u32, index: V) -> V {
 /// Reads the 32 bits at the lanes' byte offsets, counted from byte `FROM`.
 ///
 /// # Safety
-/// Every offset is within a table of at most 2 GiB. An offset needs no alignment: of what is reached, a writer changes single
-/// bytes only, by stores of whole elements, and the processor loads each byte as it was or as it will be.
+/// Every offset is within a table of at most 2 GiB. An offset needs no alignment, because a writer changes single
+/// bytes of it only, by stores of whole elements, and the processor loads each byte as it was or as it will be.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn bytes<const FROM: i32>(table: *const u8, offset: V) -> V {

@@ -1,4 +1,4 @@
-//! Operations of x86-64. Each module re-exports the one before it and replaces what it does better.
+//! Operations of x86-64. Each module re-exports the one before it and replaces the operations that its instructions do faster.
 #![allow(dead_code, reason = "the sets offer the same operations, whether or not every kernel needs them")]
 
 pub mod avx2;

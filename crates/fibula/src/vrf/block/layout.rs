@@ -1,4 +1,4 @@
-//! What blocks consist of, and the word that leads to one.
+//! The parts of a block, and the word that leads to one.
 
 use crate::net::Key;
 use crate::simd::{LEAF_KEYS, LINE_WORDS};

@@ -106,6 +106,7 @@ impl VrfsWriter {
                     return Err(TableError::NoVrfLeft { vrfs: self.options.vrfs });
                 }
                 self.books.budget.reserve(&mut self.tables, 1)?;
+                // Room for every number at once, because `delete` gives numbers back and must not fail.
                 let more = self.tables.capacity() - self.vacant.len();
                 self.books.budget.reserve(&mut self.vacant, more)?;
                 self.tables.push(None);
@@ -115,6 +116,7 @@ impl VrfsWriter {
         };
         self.vacant.pop();
         let empty = Dual { v4: VrfTable::empty(limits), v6: VrfTable::empty(limits) };
+        // The word of a VRF without routes is not 0, because 0 says that there is no such VRF.
         self.store(number, &empty);
         self.tables[number as usize] = Some(empty);
         self.books.totals.version = self.books.retired.advance(domain);
@@ -144,7 +146,8 @@ impl VrfsWriter {
         self.make_room(domain)?;
         self.books.expect_uses(changes)?;
         let mut outcome = Outcome::default();
-        // Nothing is freed until it is back in its place.
+        // Taken out, because preparing borrows both the tables and the families. Between here and the line that puts it back,
+        // nothing may return early, and nothing is freed: either would lose the VRF.
         let mut sides = self.tables[vrf.index()].take().ok_or(TableError::UnknownVrf(vrf))?;
         let changed = self
             .prepare(&mut sides, changes, way, &mut outcome)
@@ -175,6 +178,7 @@ impl VrfsWriter {
         match families.v6.prepare(&mut sides.v6, changes.v6, way, outcome, making) {
             Ok(v6) => Ok(Dual { v4, v6 }),
             Err(error) => {
+                // Both families or none: the caller sees one error and one state.
                 families.v4.undo(&mut sides.v4, v4);
                 Err(error)
             }
@@ -225,6 +229,7 @@ impl VrfsWriter {
         let v6 = match families.v6.side(&mut routes.v6, making) {
             Ok(v6) => v6,
             Err(error) => {
+                // The caller gets its routes back, as it gave them.
                 routes.v4 = families.v4.unmake(v4);
                 return Err(error);
             }
@@ -275,6 +280,8 @@ impl VrfsWriter {
         };
         // Nothing fails from here on.
         let sides = self.tables[vrf.index()].take().ok_or(TableError::UnknownVrf(vrf))?;
+        // First the word, so that new lookups find no routes; the memory that it led to is
+        // retired below, and freed when pins end.
         self.directory[vrf.index()].store(0, Ordering::Release);
         let Self { families, books, .. } = self;
         let retired = &mut books.retired;
@@ -282,6 +289,8 @@ impl VrfsWriter {
             families.v4.discard(sides.v4, |gone, bytes| retired.retire(domain, VrfsGarbage::V4(gone), bytes));
         let (v6, of_v6) =
             families.v6.discard(sides.v6, |gone, bytes| retired.retire(domain, VrfsGarbage::V6(gone), bytes));
+        // The number is retired like memory, because a reader pinned before could take the next VRF of this number for the old
+        // one.
         retired.retire(domain, VrfsGarbage::Number(vrf.0), 0);
         if let Some(lists) = lists {
             let old = root.swap(self.roots_of(lists));
@@ -321,6 +330,7 @@ impl VrfsWriter {
             return Ok(Reserved { lists: None, directory: None, shadow });
         }
         let is_side = matches!(steps.v4, PreparedStep::Side(_)) || matches!(steps.v6, PreparedStep::Side(_));
+        // A copy, because a word that leads to a new engine must not be seen through old roots, which lack the engine.
         let directory = if is_side {
             Some(Shared::<u64>::zeros(self.directory.len(), self.options.limits.huge_pages)?)
         } else {
@@ -373,12 +383,14 @@ impl VrfsWriter {
             }
         }
         if let Some(directory) = directory {
+            // Only the numbers that were ever used: the rest is zero in both, and writing zeros would take memory for its pages.
             for (to, word) in directory.iter().zip(&self.directory[..self.tables.len()]) {
                 word.read().write(to);
             }
             self.directory = directory;
         }
         if is_side {
+            // After the copy and before the swap: the new directory must have the word when readers get the new roots.
             self.store(vrf.0, sides);
         }
         if let Some(lists) = lists {
@@ -396,7 +408,7 @@ impl VrfsWriter {
         self.books.end(outcome);
     }
 
-    /// Moves units of a VRF's structures towards the beginning of their arrays. What fails is left for later.
+    /// Moves units of a VRF's engines towards the beginning of their arrays. Moves that fail are left for later.
     pub(super) fn tidy(&mut self, domain: &Domain, root: &CurrentRoot<VrfRoots>, vrf: Vrf, entries: usize) {
         let Some(mut sides) = self.tables.get_mut(vrf.index()).and_then(Option::take) else { return };
         let steps = Dual { v4: tidied(&mut sides.v4, entries), v6: tidied(&mut sides.v6, entries) };

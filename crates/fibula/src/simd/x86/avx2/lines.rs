@@ -16,7 +16,7 @@ const VALUES: usize = size_of::<u32>() * LEAF_KEYS;
 /// 4 to 7.
 const OF_KEYS: u32 = 0x00ff_0fff;
 
-/// An array of what an expression gives for each lane: `$bytes` is the lane's distance in an array of words.
+/// An array of the values of an expression for each lane: `$bytes` is the lane's distance in an array of words.
 macro_rules! lanes {
     ($bytes:ident => $body:expr) => { lanes!(@ $bytes $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (@ $bytes:ident $body:expr; $($lane:literal)*) => {

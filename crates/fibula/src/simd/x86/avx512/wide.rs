@@ -139,7 +139,7 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         found
     }
 
-    /// Reads the elements at the lanes' indices, clamped, and shifts each left by its count, of which 64 and more give 0:
+    /// Reads the elements at the lanes' indices, clamped, and shifts each left by its count (64 and more give 0):
     /// those of the even lanes, and those of the odd lanes.
     fn shifted(table: Longs<'_>, index: W, by: W) -> [__m512i; 2] {
         let index = _mm512_min_epu32(index, splat(table.last()));
@@ -150,7 +150,7 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         ]
     }
 
-    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give 0), and
     /// counts the bits that are set then.
     fn ranks(table: Longs<'_>, index: W, by: W) -> W {
         let counts = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
@@ -177,7 +177,7 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn words(table: *const u32, index: W) -> W {
     let mut found = _mm512_setzero_si512();
-    // SAFETY: as the caller says. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that
+    // SAFETY: as the caller says. Each lane is one aligned load. On x86-64 a relaxed atomic load is the same, so
     // a writer's atomic stores do not race with them.
     unsafe {
         asm!(
@@ -198,8 +198,8 @@ unsafe fn words(table: *const u32, index: W) -> W {
 /// Reads the 32 bits at the lanes' byte offsets, counted from byte `FROM`.
 ///
 /// # Safety
-/// Every offset is within a table of at most 2 GiB. An offset needs no alignment: of what is reached, a writer changes single
-/// bytes only, by stores of whole elements, and the processor loads each byte as it was or as it will be.
+/// Every offset is within a table of at most 2 GiB. An offset needs no alignment, because a writer changes single
+/// bytes of it only, by stores of whole elements, and the processor loads each byte as it was or as it will be.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn bytes<const FROM: i32>(table: *const u8, offset: W) -> W {

@@ -6,7 +6,7 @@ pub use super::super::avx512::wide::*;
 use crate::simd::{Longs, operations};
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq,avx512vpopcntdq"
-    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give 0), and
     /// counts the bits that are set then.
     fn ranks(table: Longs<'_>, index: W, by: W) -> W {
         let [even, odd] = shifted(table, index, by).map(|long| _mm512_popcnt_epi64(long));
