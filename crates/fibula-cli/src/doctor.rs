@@ -1,4 +1,4 @@
-//! `fibula doctor`: what this machine has, and what is slow on it.
+//! `fibula doctor`: the instruction sets, caches and memory of this machine, and anything slow on it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::text::{Grid, bytes};
 
 /// Check this machine: instruction sets, caches, huge pages, memory speed, and what is slow because of them
 ///
-/// Takes about 50 ms. 'ok' is as fast as it gets here; 'slow' says what is lost, and what to do.
+/// Takes about 50 ms. 'ok' is as fast as it gets here; 'slow' names the loss and the remedy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Output:
@@ -37,7 +37,7 @@ pub(crate) struct DoctorArgs {
     output: AnswerArgs,
 }
 
-/// What was found.
+/// The result of one check.
 struct MachineFinding {
     check: &'static str,
     is_slow: bool,

@@ -15,7 +15,7 @@ pub(crate) fn url(path: &Path) -> Option<&str> {
     is_url.then_some(text)
 }
 
-/// What a URL leads to, while it arrives.
+/// The body of a URL, while it arrives.
 pub(crate) struct Fetched {
     curl: Child,
     out: ChildStdout,

@@ -131,7 +131,7 @@ impl Fields {
         };
         let _ = write!(out, "{next_hop}");
         for (word, value) in named {
-            // What was not requested is shown where it adds something.
+            // A field that was not requested is shown where it adds something.
             if !self.implied || (*value != Label::Absent && value != next_hop) {
                 let _ = write!(out, " {word} {}", value.line());
             }
@@ -156,7 +156,7 @@ impl Fields {
         }
     }
 
-    /// Returns what ends a row.
+    /// Returns the end of a row.
     pub(crate) fn tail(&self) -> &'static [u8] {
         match self.format {
             _ if self.is_open => b"",
@@ -172,7 +172,7 @@ fn unlike_own(name: String) -> String {
     if matches!(name.as_str(), "address" | "prefix" | "next_hop") { format!("value_{name}") } else { name }
 }
 
-/// Returns a value as JSON: numbers as numbers, what is absent as null.
+/// Returns a value as JSON: numbers as numbers, absent ones as null.
 pub(crate) fn json(label: &Label) -> serde_json::Value {
     match label {
         Label::Absent => serde_json::Value::Null,

@@ -44,7 +44,7 @@ pub fn limits(memory_bytes: Option<usize>) -> Limits {
     Limits { memory_bytes, ..Limits::default() }
 }
 
-/// Loads the table at `path`, or from standard input if that is `-`, and warns of what was skipped.
+/// Loads the table at `path`, or from standard input if that is `-`, and warns of skipped entries.
 ///
 /// # Errors
 /// If it cannot be read, or none of its lines is a route.
@@ -52,7 +52,7 @@ pub fn load(path: &Path, messages: Messages) -> Result<LoadedRoutes, Failure> {
     load_with(&[path.to_owned()], LoadOptions::default(), Merge::default(), messages)
 }
 
-/// Loads the files into one table, aggregated if that was asked for, and warns of what was skipped.
+/// Loads the files into one table, aggregated if the options say so, and warns of skipped entries.
 pub(crate) fn load_feeds(
     paths: &[PathBuf],
     feed: &FeedArgs,
@@ -74,7 +74,7 @@ fn aggregated(mut table: LoadedRoutes, feed: &FeedArgs, messages: Messages) -> R
     Ok(table)
 }
 
-/// Loads the files into one table, with all routes, and warns of what was skipped.
+/// Loads the files into one table, with all routes, and warns of skipped entries.
 pub(crate) fn load_all_routes(
     paths: &[PathBuf],
     feed: &FeedArgs,
@@ -119,7 +119,7 @@ pub(crate) fn load_origins(
     aggregated(table, feed, messages)
 }
 
-/// What the labels of a table hold after the next hop.
+/// The fields that the labels of a table hold after the next hop.
 pub(crate) struct Columns {
     pub(crate) values: Vec<Value>,
     /// Whether they were not requested: they are then shown where there are any.
@@ -153,7 +153,7 @@ pub(crate) fn load_columns(
 
 /// Returns the values that come after the next hop.
 pub(crate) fn columns(feed: &FeedArgs, for_people: bool) -> Columns {
-    // Aggregation joins routes with equal labels: what nobody requested must not keep them apart.
+    // Aggregation joins routes with equal labels. Fields that were not requested must not keep them apart.
     let implied = for_people && feed.value.is_empty() && !feed.aggregate;
     Columns { values: if implied { vec![Value::OriginAs] } else { feed.columns() }, implied, in_place: false }
 }
@@ -266,7 +266,7 @@ fn nothing_read(report: &Report) -> bool {
     report.bad_lines > 0 && report.entries() <= report.bad_lines
 }
 
-/// Counts what each peer of a file announced, and warns of what could not be read.
+/// Counts the routes that each peer of a file announced, and warns of unreadable entries.
 pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> Result<Report, Failure> {
     let mut options = reading.options();
     options.threads = threads();
@@ -282,7 +282,7 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> 
     Ok(report)
 }
 
-/// Calls `each` for every event of a feed in order, and warns of what could not be read.
+/// Calls `each` for every event of a feed in order, and warns of unreadable entries.
 pub(crate) fn tell(
     path: &PathBuf,
     options: &LoadOptions,
@@ -359,7 +359,7 @@ fn unit(content: Content, count: u64) -> &'static str {
     }
 }
 
-/// Warns of what was recognised and skipped.
+/// Warns of entries that were recognised and skipped.
 fn warn_of_skipped(report: &Report, messages: Messages) {
     let name = &report.name;
     let kinds = |loses_routes: bool| {
@@ -383,7 +383,7 @@ pub(crate) fn is_doubtful() -> bool {
     IS_DOUBTFUL.load(Ordering::Relaxed)
 }
 
-/// Says what was misread, even with `--quiet`.
+/// Reports misread entries, even with `--quiet`.
 fn tell_misread(report: &Report, messages: Messages) {
     let name = &report.name;
     for bad in &report.first_bad {
@@ -540,7 +540,7 @@ fn routes(counts: &PeerCounts, slot: usize) -> u64 {
     counts.routes.unwrap_or(counts.announced)[slot]
 }
 
-/// Prints what was loaded on standard error.
+/// Prints the counts of the loaded table on standard error.
 pub(crate) fn print_stats(table: &LoadedRoutes) {
     let memory = table.ribs.v4.memory().held_bytes() + table.ribs.v6.memory().held_bytes();
     for report in &table.reports {

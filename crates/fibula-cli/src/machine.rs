@@ -1,4 +1,4 @@
-//! What this machine and this build are: instruction sets, caches, optimisation.
+//! Facts of this machine and this build: instruction sets, caches, optimisation.
 
 use clap::Args;
 use clap::builder::TypedValueParser;

@@ -24,7 +24,7 @@ impl Messages {
         Self { quiet }
     }
 
-    /// Returns whether only errors are printed, and what was left out.
+    /// Returns whether only errors and left-out input are printed.
     #[must_use]
     pub fn is_quiet(self) -> bool {
         self.quiet
@@ -85,7 +85,7 @@ pub(crate) fn warning(message: impl Display) {
     line(WARNING, "warning", message);
 }
 
-/// Prints what the user asked for on standard error.
+/// Prints output that the user requested on standard error.
 pub(crate) fn plain(message: impl Display) {
     // Here and below: a closed standard error is no reason to stop.
     let _ = writeln!(anstream::stderr(), "{message}");

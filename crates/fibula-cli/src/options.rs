@@ -165,11 +165,11 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "AS", value_parser = parse_as, conflicts_with = "best", help_heading = FILTER)]
     peer_as: Vec<u32>,
 
-    /// Read only what was recorded at this time or later: seconds since 1970, or UTC as 2024-01-31T12:00:00
+    /// Read only records of this time or later: seconds since 1970, or UTC as 2024-01-31T12:00:00
     #[arg(long, value_name = "TIME", value_parser = time::parse, help_heading = FILTER)]
     from: Option<u32>,
 
-    /// Read only what was recorded at this time or earlier
+    /// Read only records of this time or earlier
     #[arg(long, visible_alias = "at", value_name = "TIME", value_parser = time::parse, help_heading = FILTER)]
     until: Option<u32>,
 }
@@ -323,7 +323,7 @@ impl FamilyName {
     }
 }
 
-/// The format of what is printed.
+/// The format of the output.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Output format
@@ -351,7 +351,7 @@ pub struct QuietArgs {
     pub quiet: bool,
 }
 
-/// A format of what is printed.
+/// A format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people

@@ -62,7 +62,7 @@ pub fn moved(message: impl core::fmt::Display) -> ExitCode {
     code::WRONG_USE.into()
 }
 
-/// Prints what is wrong with the arguments. Help and version arrive here too.
+/// Prints an error of the arguments. Help and version arrive here too.
 fn refuse(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     if !error.use_stderr() {

@@ -260,7 +260,7 @@ fn steps(args: &ReplayArgs, next_hops: &mut NextHops, messages: Messages) -> Res
                     (route.path.prefix, Some(next_hops.intern(route.next_hop).map_err(io::Error::other)?))
                 }
                 Action::Withdraw(path) => (path.prefix, None),
-                // The routes of a session that ends stay: what follows it announces them again.
+                // The routes of a session that ends stay, because the events after it announce them again.
                 Action::SessionEnd | Action::Nothing => return Ok(()),
             };
             steps.push(Step { micros, prefix, next_hop });

@@ -35,7 +35,7 @@ pub fn engine() -> impl TypedValueParser<Value = String> {
     Suggested { parser: StringValueParser::new(), names: || fibula_workload::engines::names(Engines::OWN) }
 }
 
-/// What routes lead to.
+/// The kinds of values that routes lead to.
 pub(crate) fn value() -> impl TypedValueParser<Value = Value> {
     let names = || Value::NAMED.iter().map(Value::name).collect();
     Suggested { parser: |text: &str| text.parse::<Value>(), names }

@@ -17,7 +17,7 @@ fn width(most: usize) -> u16 {
     width::columns().min(most) as u16
 }
 
-/// Headings and what matters most.
+/// Headings and the most important figures.
 #[must_use]
 pub fn bold() -> Style {
     Style::new().bold()

@@ -1,4 +1,4 @@
-//! The width of what people read: that of the terminal, or 80 columns where it is not known.
+//! The width of output for people: that of the terminal, or 80 columns where it is not known.
 
 use std::io::{self, Write};
 
@@ -93,7 +93,7 @@ pub fn folded<W: Write>(inner: W) -> Folded<W> {
 #[derive(Debug)]
 pub struct Folded<W> {
     inner: W,
-    /// What follows the last line feed.
+    /// The text after the last line feed.
     line: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What `cargo run` runs in this workspace: the tour of `fibula-cli`.
+//! The program of `cargo run` in this workspace: the tour of `fibula-cli`.
 
 use std::process::ExitCode;
 

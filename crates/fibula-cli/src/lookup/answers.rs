@@ -53,7 +53,7 @@ pub(crate) enum V4Mapped {
     Ipv6,
 }
 
-/// Addresses and what was found for them.
+/// Addresses and their answers.
 #[derive(Default)]
 pub(super) struct Keys {
     pub(super) v4: Vec<u32>,
@@ -162,7 +162,7 @@ impl<'a, 't> Answers<'a, 't> {
         });
     }
 
-    /// Answers what is left, and returns the counts since the last end.
+    /// Answers the addresses that are left, and returns the counts since the last end.
     pub(super) fn end(&mut self, out: &mut Out<'_>) -> Result<LineCounts, Failure> {
         self.respond(out)?;
         Ok(std::mem::take(&mut self.tally))

@@ -8,7 +8,7 @@ use super::quotes::Ends;
 /// Bytes read at a time. A pipe returns at most 64 KiB, a file fills the buffer.
 const READ_BYTES: usize = 256 << 10;
 
-/// What ends a line, and what becomes of very long ones.
+/// The byte that ends a line, and the treatment of very long lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lines {
     /// A line feed. Of a line of more bytes than this, only one more is kept.
@@ -61,7 +61,7 @@ impl<R: Read> Chunks<R> {
         Self { source, lines, rest, seen, skipping: false, started: false, ended: false }
     }
 
-    /// Changes what ends a line, once that is known.
+    /// Changes the byte that ends a line, once it is known.
     pub(super) fn set_lines(&mut self, lines: Lines) {
         self.lines = lines;
         self.seen = Seen::default();
@@ -170,7 +170,7 @@ impl<R: Read> Chunks<R> {
         self.ended = count? == 0;
         if self.skipping {
             match memchr::memchr(b'\n', &self.rest[old..]) {
-                // The line feed ends what was kept of the line.
+                // The line feed ends the part of the line that was kept.
                 Some(at) => {
                     self.rest.drain(old..old + at);
                     self.skipping = false;

@@ -17,7 +17,7 @@ use crate::options::Format;
 /// was enriched before.
 const LEVELS: usize = 8;
 
-/// The columns with addresses, and what is appended for each.
+/// The columns with addresses, and the columns appended for each.
 pub(super) struct EnrichPlan<'a> {
     located: Located,
     /// The name of each column with addresses, and an underline.

@@ -86,7 +86,7 @@ impl<'a, K: Key> Finder<'a, K> {
         Self::with(Some(table), limits, stage)
     }
 
-    /// Uses what a compiled table has: its routes, or its engine alone.
+    /// Uses a compiled table: its routes, or its engine alone.
     pub(super) fn compiled(part: &'a Part<K>, limits: Limits, engine: Option<&str>) -> Self {
         if let Some(routes) = &part.routes {
             return Self::new(Table::File(routes), limits, engine);
@@ -141,7 +141,7 @@ impl<'a, K: Key> Finder<'a, K> {
         Ok(())
     }
 
-    /// Returns what answers the next `count` keys; builds it if it is worth it now.
+    /// Returns the engine or routes that answer the next `count` keys. Builds an engine if it is worth it now.
     fn stage(&self, count: usize, messages: Messages) -> Result<&Stage<'a, K>, Failure> {
         let Stage::Table { forced } = self.stage else { return Ok(&self.stage) };
         let so_far = self.answered_by_table.load(Ordering::Relaxed);
@@ -194,7 +194,7 @@ impl<'a, K: Key> Finder<'a, K> {
         Ok(Stage::Structure { name: engine.name, structure, build_time, why: None })
     }
 
-    /// Returns what answered how many addresses, as text; `None` if there were none.
+    /// Returns the engines used and how many addresses each answered, as text; `None` if there were none.
     pub(super) fn stats(&self) -> Option<String> {
         let mut parts = Vec::new();
         let by_table = self.answered_by_table.load(Ordering::Relaxed);

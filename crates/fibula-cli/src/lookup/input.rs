@@ -127,7 +127,7 @@ impl Input {
     }
 }
 
-/// Returns whether a file is Parquet, by its first bytes. Parquet ends with what explains it, and so it is read from files alone.
+/// Returns whether a file is Parquet, by its first bytes. Parquet is read from files alone, because its description is at the end.
 pub(super) fn is_parquet(path: &Path) -> bool {
     const MAGIC: [u8; 4] = *b"PAR1";
     let mut found = [0; MAGIC.len()];

@@ -46,7 +46,7 @@ use input::Input;
 use pipeline::{LineCounts, Worker, answered};
 use rows::{AnswerRows, Labels};
 
-/// What is looked up, and how.
+/// The input to look up, and the way to do it.
 struct Request<'a> {
     source: &'a SourceArgs,
     how: &'a HowArgs,
@@ -137,7 +137,7 @@ fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
         .map_err(|error| Failure::BadInput(error.to_string()))?;
     let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
         || file.v6.fib.is_some() && file.v6.routes.is_none();
-    // Another engine is built from routes. Loading them says what is missing.
+    // Another engine is built from routes. If there are none, loading them reports that.
     Ok((request.how.engine.is_none() || !lacks_routes).then_some(file))
 }
 

@@ -125,7 +125,7 @@ pub(super) struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// Hands over what is there, if it is much. Called after each line.
+    /// Hands over the lines so far, if they are many. Called after each line.
     #[inline]
     pub(super) fn relieve(&mut self) {
         if self.bytes.len() >= FULL {

@@ -73,7 +73,7 @@ impl AnswerRows {
         Self::with(form, &fields, labels)
     }
 
-    /// Returns what comes after the line of an address, without what ends the line: of CSV, with this separator, or of JSON.
+    /// Returns the columns that follow the line of an address, without the end of the line: as CSV with this separator, or as JSON.
     /// The names of all columns begin with `prefix`.
     pub(super) fn appended(
         separator: Option<u8>,

@@ -54,7 +54,7 @@ impl Output {
     ) -> Result<(), Failure> {
         let mut out = BufWriter::new(Opened { target: &self.target, to: None });
         let written = write(&mut out).and_then(|()| Ok(out.flush()?));
-        // What an error left in the buffer is not written.
+        // The buffer is dropped unwritten, because an error left half a row in it.
         let (opened, _) = out.into_parts();
         written.and_then(|()| Ok(opened.finish()?)).map_err(|failure| match (failure, self.target.path()) {
             (Failure::Output(error), Some(path)) => cannot_write(path, &error),

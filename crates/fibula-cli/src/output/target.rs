@@ -1,4 +1,4 @@
-//! What an output is, found without changing it.
+//! The kind of an output, found without changing it.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -18,7 +18,7 @@ pub(super) enum Target {
         /// Whether it is a file, reached by its descriptor.
         truncate: bool,
     },
-    /// A file, links followed, and what is there now.
+    /// A file, links followed, and its present state.
     File {
         path: PathBuf,
         old: Option<Metadata>,
@@ -26,7 +26,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Returns what `path` is. A file that may not be written, and a folder that does not exist, are errors.
+    /// Returns the kind of `path`. A file that may not be written, and a folder that does not exist, are errors.
     pub(super) fn find(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
@@ -44,7 +44,7 @@ impl Target {
             if met.is_dir() {
                 return Err(io::ErrorKind::IsADirectory.into());
             }
-            // The links of /proc lead to what is open, which need not have a name.
+            // The links of /proc lead to open files, which need not have a name.
             let descriptor = path.starts_with("/proc") || path.starts_with("/dev/fd");
             if descriptor || !(met.is_file() || met.is_symlink()) {
                 return Ok(Self::Direct { truncate: fs::metadata(&path)?.is_file(), path });

@@ -32,7 +32,7 @@ struct PathCollector {
 }
 
 impl PathCollector {
-    /// Follows what a peer said.
+    /// Follows an event of a peer.
     fn apply(&mut self, event: Event, is_wanted: &dyn Fn(IpPrefix) -> bool) {
         let peer = event.peer;
         match event.action {
@@ -101,7 +101,7 @@ impl PathCollector {
     }
 }
 
-/// Returns what is shown of each path after its next hop.
+/// Returns the fields that are shown of each path after its next hop.
 fn columns(source: &SourceArgs) -> Columns {
     let mut values = vec![Value::Peer, Value::PeerAs, Value::AsPath];
     values.extend(
@@ -125,7 +125,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
             || (args.include_super && contains(prefix, wanted))
             || (args.include_sub && contains(wanted, prefix))
     };
-    // What contains a prefix is named where that has no route itself.
+    // A prefix without a route of its own gets the names of the routes around it.
     let is_wanted = |prefix: IpPrefix| {
         prefixes.iter().any(|&wanted| is_shown(prefix, wanted) || contains(prefix, wanted))
     };

@@ -1,4 +1,4 @@
-//! What `fibula route` is told.
+//! Options of `fibula route`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The prefixes that were asked for, and what is said where there is nothing.
+//! The prefixes of the command line, and the message for a prefix without routes.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(super) fn exit_code(count: u64) -> ExitCode {
     if count == 0 { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS }
 }
 
-/// Returns what there is where no route has exactly this prefix.
+/// Returns the nearest routes of a prefix that has none itself.
 pub(super) fn nothing(prefix: &dyn std::fmt::Display, longest: Option<&str>) -> String {
     match longest {
         Some(longest) => format!("no route exactly {prefix}; longest match {longest}"),

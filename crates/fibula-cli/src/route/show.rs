@@ -40,7 +40,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     Ok(exit_code(count))
 }
 
-/// Adds the routes of a prefix, or says what there is instead.
+/// Adds the routes of a prefix, or reports the nearest ones.
 fn found<K: Key>(
     args: &ShowArgs,
     rib: &Rib<K>,

@@ -1,4 +1,4 @@
-//! What `fibula router` is told.
+//! Options of `fibula router`.
 
 use std::path::PathBuf;
 

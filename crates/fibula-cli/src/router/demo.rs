@@ -30,7 +30,7 @@ device = "right"
 file = "routes.txt"
 "#;
 
-/// Prefixes beyond the right host: what a table file is for.
+/// Prefixes beyond the right host, as a table file has them.
 fn routes() -> String {
     let v4 =
         (0..100_000u32).map(|n| format!("{}.{}.{}.0/24 10.91.2.2\n", 20 + (n >> 16), n >> 8 & 255, n & 255));
@@ -38,7 +38,7 @@ fn routes() -> String {
     v4.chain(v6).collect()
 }
 
-/// What the demo has made; removed when dropped.
+/// Everything that the demo has made; removed when dropped.
 struct Network {
     names: [String; 3],
     folder: PathBuf,

@@ -1,4 +1,4 @@
-//! `fibula router doctor`: what this machine lacks.
+//! `fibula router doctor`: finds missing requirements of this machine.
 
 use std::fs;
 use std::io::{self, Write};

@@ -6,7 +6,7 @@ use fibula_router::api::Feed;
 
 use crate::text::thousands;
 
-/// Prints the feeds of a router: a line each, then what is out of the ordinary.
+/// Prints the feeds of a router: a line each, then notes on anything unusual.
 pub(super) fn print(out: &mut impl Write, feeds: &[Feed]) -> io::Result<()> {
     if feeds.is_empty() {
         return writeln!(out, "no feeds: add a [[feed]] to the configuration");

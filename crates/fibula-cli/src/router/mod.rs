@@ -1,4 +1,4 @@
-//! `fibula router`: forwards packets, and shows what a router that runs is doing.
+//! `fibula router`: forwards packets, and shows the state of a router that runs.
 
 mod args;
 mod check;

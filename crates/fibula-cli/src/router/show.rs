@@ -1,4 +1,4 @@
-//! What a router that runs tells: counters, drops, neighbours, feeds.
+//! Queries to a router that runs: counters, drops, neighbours, feeds.
 
 use std::io::{self, StdoutLock, Write};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::feeds;
 use crate::failure::Failure;
 use crate::text::thousands;
 
-/// What to show.
+/// The table to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Stats,

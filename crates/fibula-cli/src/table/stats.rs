@@ -31,7 +31,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     let families = [figures(&table.ribs.v4, &table.next_hops), figures(&table.ribs.v6, &table.next_hops)];
     let families: Vec<FamilyFigures> =
         families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
-    // What the routes lead to.
+    // The values that the routes lead to.
     let what = match &args.feed.value[..] {
         [] => "Next hops".to_owned(),
         values => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
@@ -105,7 +105,7 @@ fn losses(table: &LoadedRoutes) -> Vec<String> {
     lost.map(text).collect()
 }
 
-/// Returns what a feed held that was recognised and left out, by kind.
+/// Returns the entries of a feed that were recognised and left out, by kind.
 fn skipped(report: &Report) -> Vec<Value> {
     let kind = |(kind, &count): (&Skipped, &u64)| json!({ "kind": kind.name(), "count": count, "loses_routes": kind.loses_routes() });
     report.skipped.iter().map(kind).collect()

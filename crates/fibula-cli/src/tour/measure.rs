@@ -39,9 +39,9 @@ const TURN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(25)
 /// The role of an engine in the tour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EngineRole {
-    /// What `auto` chooses for the table.
+    /// The choice of `auto` for the table.
     Chosen,
-    /// What one would write first.
+    /// The code that one would write first.
     Plain,
     /// From a paper, for comparison.
     Compared,
@@ -238,7 +238,7 @@ pub(super) fn measure<K: Key>(
     Ok(rows.collect())
 }
 
-/// Measures all in turn, round by round: what else the machine does meets all of them.
+/// Measures all in turn, round by round, because other work of the machine then slows all of them alike.
 fn rounds<K: Key>(all: &[&Built<K>], keys: &[K], budget: Duration, bar: &ProgressBar) -> Vec<Rates> {
     let turn = budget / (ROUNDS_WANTED * all.len().max(1) as u32);
     let turn = turn.clamp(TURN[0], TURN[1]);

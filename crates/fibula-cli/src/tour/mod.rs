@@ -27,7 +27,7 @@ use table::Toured;
 /// IPv4 routes by default. An unoptimised build gets a table that it can manage in the same time.
 const ROUTES: u32 = if OPTIMISED { 900_000 } else { 30_000 };
 
-/// Runs the tour: the chosen engines, the plain ones, and those of `engines` that the library lacks. `program` is what starts
+/// Runs the tour: the chosen engines, the plain ones, and those of `engines` that the library lacks. `program` is the command that starts
 /// the command, for the examples at the end.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What one would write first: a hash table for each prefix length, tried from the longest to the shortest.
+//! The code that one would write first: a hash table for each prefix length, tried from the longest to the shortest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ impl<K: Key> HashByLength<K> {
         self.lengths.iter().find_map(|(len, table)| table.get(&key.and(K::mask(*len))).copied())
     }
 
-    /// Returns about how many bytes lookups may touch: buckets of which an eighth is always empty, each with a byte for its tag.
+    /// Returns about how many bytes lookups may touch: buckets, an eighth of them always empty, each with a byte for its tag.
     pub(super) fn lookup_bytes(&self) -> usize {
         let buckets: usize = self.lengths.iter().map(|(_, table)| table.capacity() * 8 / 7).sum();
         buckets * (size_of::<(K, NextHop)>() + 1)

@@ -1,4 +1,4 @@
-//! What the tour prints for people.
+//! The tour's output for people.
 
 use std::io::{self, Write};
 use std::path::Path;

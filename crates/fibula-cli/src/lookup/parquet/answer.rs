@@ -80,7 +80,7 @@ pub(super) struct Answerer<'a, 't> {
     properties: WriterPropertiesPtr,
 }
 
-/// What was found for an address.
+/// The answer for an address.
 #[derive(Clone, Copy)]
 pub(in super::super) enum AddressMatch {
     V4(u32, Match),
@@ -192,7 +192,7 @@ impl AddressColumn {
                     AddressKind::V4
                 }
                 Some(Value::Bytes(bytes)) => {
-                    // Text first, where the column does not say what it has.
+                    // Text first, where the column does not name its type.
                     let text = shape.may_be_text().then(|| keys.push(bytes.trim_ascii()));
                     let (four, sixteen) = (bytes.try_into(), bytes.try_into());
                     match (text, four, sixteen) {
@@ -225,7 +225,7 @@ impl AddressColumn {
         }
     }
 
-    /// Returns what is found for each of them.
+    /// Returns the answer for each of them.
     pub(super) fn find(
         &mut self,
         finders: &Finders<'_>,
@@ -281,7 +281,7 @@ pub(super) fn each<T: DataType>(
     Ok(())
 }
 
-/// Writes a part of what was found for each row.
+/// Writes a part of the answer for each row.
 fn put(
     part: AnswerPart,
     found: &[AddressMatch],
@@ -341,7 +341,7 @@ fn network<K: Key>(key: K, found: Match) -> Option<K> {
     (found.prefix_len != NO_PREFIX).then(|| key.and(K::mask(found.prefix_len)))
 }
 
-/// Returns what `value` makes of each row, without what is null; the levels say where it is.
+/// Returns the result of `value` for each row that is not null. The levels hold the places of nulls.
 fn values<T>(
     found: &[AddressMatch],
     levels: &mut Vec<i16>,

@@ -1,4 +1,4 @@
-//! Errors and panics of the Parquet library on damaged files, as failures. It trusts some of what a file says of itself.
+//! Errors and panics of the Parquet library on damaged files, as failures. It trusts some of the sizes that a file declares.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -27,7 +27,7 @@ pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>)
         }));
     });
     READING.set(true);
-    // What was half changed is not used again: the command stops.
+    // Half-changed state is not used again, because the command stops.
     let outcome = catch_unwind(AssertUnwindSafe(read));
     READING.set(false);
     outcome.unwrap_or_else(|payload| {

@@ -165,7 +165,7 @@ fn copy_columns<W: Write + Send>(
     Ok(())
 }
 
-/// Keeps what the input says of itself, but for Arrow's own schema, which would lack the new columns.
+/// Keeps the metadata of the input, except for Arrow's own schema, because that would lack the new columns.
 fn kept_properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
     let kept = metadata
         .file_metadata()

@@ -104,7 +104,7 @@ pub(super) struct Address {
     pub(super) defined: i16,
 }
 
-/// What a column of the answer has.
+/// The part of the answer that a column has.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AnswerPart {
     Prefix,
@@ -122,7 +122,7 @@ pub(super) struct AnswerColumn {
     pub(super) column: ColumnDescPtr,
 }
 
-/// What is read, and what is written.
+/// The columns that are read, and those that are written.
 #[derive(Debug)]
 pub(super) struct ParquetPlan {
     pub(super) addresses: Vec<Address>,
