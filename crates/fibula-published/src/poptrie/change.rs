@@ -25,6 +25,14 @@ enum Becomes {
     Leaf(u32),
 }
 
+/// Slots of a node whose child changes, as bits.
+struct Changed {
+    /// The child is another node.
+    fresh: u64,
+    /// The child keeps its bit maps, and is changed by its last word.
+    based: u64,
+}
+
 impl<K: Key> Filling<K> {
     /// Prepares a direct entry for prefixes that lie within it.
     pub(super) fn change_entry<L: LeafWord>(
@@ -69,28 +77,12 @@ impl<K: Key> Filling<K> {
         let slot_of = |address: K| place::<K>(address.to_bits(), level + 1).0;
         let all = place::<K>(begin, level + 1).1;
         let slot_len = K::BITS - rest as u8;
-        // Nearly always a change is in one slot, and what is above need not be looked at.
-        let mut alone = None;
-        if let Some(Meets::Within(inside)) = by_entry(prefixes, slot_len).next()
-            && inside.len() == prefixes.len()
-        {
-            let slot = slot_of(inside[0].addr()) as u32;
-            if old.is_node(slot) {
-                let (child, begin) = (old.node(slot), begin | u128::from(slot) << rest);
-                match self.change(level + 1, child, begin, inside, after, prepared)? {
-                    Becomes::Same => return Ok(Becomes::Same),
-                    Becomes::Bases(node) => {
-                        let bases = Bases { node: child, word: node.bases(), level: level + 1, begin };
-                        prepared.store_bases(bases)?;
-                        return Ok(Becomes::Same);
-                    }
-                    becomes => alone = Some(becomes),
-                }
-            }
-        }
+        let mut alone = match self.change_alone(level, &old, begin, prefixes, after, prepared)? {
+            Some(Becomes::Same) => return Ok(Becomes::Same),
+            alone => alone,
+        };
         self.open[level].vector = 0;
-        // Slots whose node is another one, and slots whose node is changed by its last word.
-        let (mut fresh, mut based) = (0u64, 0u64);
+        let (mut fresh, mut based) = (0, 0);
         let mut next = 0;
         for meets in by_entry(prefixes, slot_len) {
             let (first, last) = match meets {
@@ -136,14 +128,57 @@ impl<K: Key> Filling<K> {
             }
         }
         self.keep(level, &old, next..all, prepared);
+        self.finish(level, &old, begin, Changed { fresh, based }, prepared)
+    }
+
+    /// Changes a node whose prefixes all lie in one slot that leads to another node, which is nearly always so. The result is
+    /// `Same` if the words of this node stay, `None` if the prefixes do not lie so, and otherwise that of the other node.
+    fn change_alone<L: LeafWord>(
+        &mut self,
+        level: usize,
+        old: &Node,
+        begin: u128,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        prepared: &mut Prepared<L>,
+    ) -> Result<Option<Becomes>, OutOfMemory> {
+        let rest = rest_bits(K::BITS, level + 1);
+        let Some(Meets::Within(inside)) = by_entry(prefixes, K::BITS - rest as u8).next() else {
+            return Ok(None);
+        };
+        let slot = place::<K>(inside[0].addr().to_bits(), level + 1).0 as u32;
+        if inside.len() != prefixes.len() || !old.is_node(slot) {
+            return Ok(None);
+        }
+        let (child, begin) = (old.node(slot), begin | u128::from(slot) << rest);
+        let becomes = self.change(level + 1, child, begin, inside, after, prepared)?;
+        if let Becomes::Bases(node) = becomes {
+            // The last word of the other node is enough: this one leads to it as before.
+            prepared.store_bases(Bases { node: child, word: node.bases(), level: level + 1, begin })?;
+            return Ok(Some(Becomes::Same));
+        }
+        Ok(Some(becomes))
+    }
+
+    /// Writes the leaves and children of a node whose slots are filled, as far as they differ, and decides what it becomes.
+    fn finish<L: LeafWord>(
+        &self,
+        level: usize,
+        old: &Node,
+        begin: u128,
+        changed: Changed,
+        prepared: &mut Prepared<L>,
+    ) -> Result<Becomes, OutOfMemory> {
+        let Changed { fresh, based } = changed;
+        let rest = rest_bits(K::BITS, level + 1);
         let open = &self.open[level];
         let mut words = [0; SLOTS];
         let (leafvec, count) = open.leaves(&mut words);
         if open.vector == 0 && count == 1 && (level > 0 || words[0] & LEAF == 0) {
-            prepared.give_up(&old)?;
+            prepared.give_up(old)?;
             return Ok(Becomes::Leaf(words[0]));
         }
-        let mut node = Node { vector: open.vector, leafvec, ..old };
+        let mut node = Node { vector: open.vector, leafvec, ..*old };
         let same = leafvec == old.leafvec && {
             let leaves = prepared.leaves.at(old.leaves).iter().zip(&words[..count]);
             leaves.into_iter().all(|(leaf, &word)| super::layout::Leaf::next_hop(leaf) == word)
@@ -157,7 +192,7 @@ impl<K: Key> Filling<K> {
             prepared.nodes.give_up(old.nodes, old.children(), &mut prepared.budget)?;
         } else {
             for slot in (0..SLOTS as u32).filter(|slot| based >> slot & 1 == 1) {
-                let child = Node { leafvec: 0, leaves: 0, nodes: 0, ..old }.node(slot) as usize;
+                let child = Node { leafvec: 0, leaves: 0, nodes: 0, ..*old }.node(slot) as usize;
                 let word = open.nodes[child].bases();
                 let begin = begin | (slot as u128) << rest;
                 prepared.store_bases(Bases { node: old.node(slot), word, level: level + 1, begin })?;
@@ -165,7 +200,7 @@ impl<K: Key> Filling<K> {
         }
         Ok(if (node.vector, node.leafvec) != (old.vector, old.leafvec) {
             Becomes::Node(node)
-        } else if node != old {
+        } else if node != *old {
             Becomes::Bases(node)
         } else {
             Becomes::Same

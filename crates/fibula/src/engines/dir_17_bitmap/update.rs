@@ -102,6 +102,21 @@ impl<K: Ipv4Key> Editor<K> {
     }
 
     const WINDOWS: Windows = Dir17Bitmap::<K>::WINDOWS;
+    /// Length of the prefix that is one slot.
+    const SLOT_LEN: u8 = (Self::WINDOWS.direct_bits + 1 + Self::WINDOWS.slot_bits) as u8;
+    /// Addresses of a slot.
+    const SLOT: u64 = Self::WINDOWS.rests() as u64;
+    /// Addresses of a unit.
+    const UNIT: u64 = Self::WINDOWS.slots() as u64 * Self::SLOT;
+
+    /// Returns the index of the entry that has the first address of a prefix.
+    fn direct(prefix: &Prefix<K>) -> usize {
+        (prefix.addr().to_bits() as u64 / Self::UNIT) as usize
+    }
+
+    fn addresses(prefix: &Prefix<K>) -> Range<u64> {
+        prefix.addr().to_bits() as u64..prefix.last().to_bits() as u64 + 1
+    }
 
     /// Prepares the units of the prefixes.
     fn fill(
@@ -110,75 +125,82 @@ impl<K: Ipv4Key> Editor<K> {
         after: &dyn Routes<K>,
         shadow: bool,
     ) -> Result<(), OutOfMemory> {
-        let Self { filling, tables, budget, .. } = self;
-        let windows = Self::WINDOWS;
-        let slot_len = (windows.direct_bits + 1 + windows.slot_bits) as u8;
-        let unit_addresses = (windows.slots() * windows.rests()) as u64;
-        // Fetches entries and units of prefixes that lie in one unit, so that all are on their way before the first is needed.
-        let direct = |prefix: &Prefix<K>| (prefix.addr().to_bits() as u64 / unit_addresses) as usize;
+        self.fetch(prefixes);
+        let mut last: Option<Prefix<K>> = None;
+        // The entry whose unit is open, and the number of the first prefix that is not prepared yet.
+        let (mut open, mut next) = (0, 0);
+        for (number, prefix) in prefixes.iter().enumerate() {
+            let within = Prefix::masked(prefix.addr(), prefix.len().min(Self::SLOT_LEN)).unwrap_or(*prefix);
+            // A prefix within the last one is prepared with it, because slots are filled whole.
+            if number < next || last.is_some_and(|last| last.covers(within)) {
+                continue;
+            }
+            last = Some(within);
+            let at = Self::direct(&within);
+            if self.filling.is_open && at != open {
+                self.filling.close(open, &mut self.tables, &mut self.budget)?;
+            }
+            if u32::from(within.len()) > Self::WINDOWS.direct_bits && !self.filling.is_open {
+                let count = prefixes[number..].partition_point(|prefix| Self::direct(prefix) == at);
+                let inside = &prefixes[number..number + count];
+                // Not for changes in a shadow, because readers of old entries would see the values that are stored in units.
+                if !shadow && self.tables.store_values(at, inside, after, &mut self.budget)? {
+                    next = number + count;
+                    continue;
+                }
+                self.open_unit(at, inside)?;
+                open = at;
+            }
+            self.refill(within, after)?;
+        }
+        if self.filling.is_open {
+            self.filling.close(open, &mut self.tables, &mut self.budget)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches entries and units of prefixes that lie in one unit, so that all are on their way before the first is needed.
+    fn fetch(&self, prefixes: &[Prefix<K>]) {
+        let Self { tables, .. } = self;
         for some in prefixes.chunks(AHEAD) {
             for prefix in some {
-                fetch_at(&tables.direct, direct(prefix));
+                fetch_at(&tables.direct, Self::direct(prefix));
             }
             for prefix in some {
-                let unit = Entry(tables.direct[direct(prefix)].read()).word(tables.step);
+                let unit = Entry(tables.direct[Self::direct(prefix)].read()).word(tables.step);
                 fetch_at(&tables.units, unit);
                 fetch_at(&tables.units, unit + LINE);
             }
         }
-        let mut last: Option<Prefix<K>> = None;
-        let (mut open, mut skip) = (0, 0);
-        let addresses =
-            |prefix: &Prefix<K>| prefix.addr().to_bits() as u64..prefix.last().to_bits() as u64 + 1;
-        for (number, prefix) in prefixes.iter().enumerate() {
-            let within = Prefix::masked(prefix.addr(), prefix.len().min(slot_len)).unwrap_or(*prefix);
-            if number < skip || last.is_some_and(|last| last.covers(within)) {
-                continue;
-            }
-            last = Some(within);
-            let Range { start: first, end } = addresses(&within);
-            let at = (first / unit_addresses) as usize;
-            if filling.is_open && at != open {
-                filling.close(open, tables, budget)?;
-            }
-            if u32::from(within.len()) > windows.direct_bits && !filling.is_open {
-                let count = prefixes[number..].partition_point(|prefix| direct(prefix) == at);
-                // Not for changes in a shadow, because readers of old entries would see the values that are stored in units.
-                if !shadow && tables.store_values(at, &prefixes[number..number + count], after, budget)? {
-                    skip = number + count;
-                    continue;
-                }
-                open = at;
-                let (entry, view) = (Entry(tables.direct[at].read()), tables.view());
-                let slot = |address: u64| (address % unit_addresses / windows.rests() as u64) as u32;
-                // The slots of all prefixes in the unit are refilled; the others are kept.
-                let inside = prefixes[number..].iter().map(addresses);
-                let changed = inside
-                    .take_while(|inside| (inside.start / unit_addresses) as usize == at)
-                    .map(|inside| u128::MAX << slot(inside.start) & u128::MAX >> (127 - slot(inside.end - 1)))
-                    .fold(0, |all, slots| all | slots);
-                filling.writer.read(
-                    &view,
-                    entry,
-                    &mut filling.unit,
-                    |slot| changed >> slot & 1 == 0,
-                    budget,
-                )?;
-                filling.is_open = true;
-            }
-            filling.done = first;
-            let mut word = 0;
-            ranges::try_for_each(after, within, Merge::EqualNeighbours, |range| {
-                filling.fill(range.start.to_bits() as u64, word, tables, budget)?;
-                word = NextHop::word(range.next_hop);
-                Ok(())
-            })?;
-            filling.fill(end, word, tables, budget)?;
-        }
-        if filling.is_open {
-            filling.close(open, tables, budget)?;
-        }
+    }
+
+    /// Opens the unit of an entry: keeps its slots, except those of the prefixes `inside`, which are filled again.
+    fn open_unit(&mut self, at: usize, inside: &[Prefix<K>]) -> Result<(), OutOfMemory> {
+        let Self { filling, tables, budget, .. } = self;
+        let slot = |address: u64| (address % Self::UNIT / Self::SLOT) as u32;
+        let changed = inside
+            .iter()
+            .map(Self::addresses)
+            .map(|inside| u128::MAX << slot(inside.start) & u128::MAX >> (127 - slot(inside.end - 1)))
+            .fold(0, |all, slots| all | slots);
+        let (entry, view) = (Entry(tables.direct[at].read()), tables.view());
+        filling.writer.read(&view, entry, &mut filling.unit, |slot| changed >> slot & 1 == 0, budget)?;
+        filling.is_open = true;
         Ok(())
+    }
+
+    /// Fills the slots of a prefix with the answers of the routes.
+    fn refill(&mut self, within: Prefix<K>, after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
+        let Self { filling, tables, budget, .. } = self;
+        let Range { start, end } = Self::addresses(&within);
+        filling.done = start;
+        let mut word = 0;
+        ranges::try_for_each(after, within, Merge::EqualNeighbours, |range| {
+            filling.fill(range.start.to_bits() as u64, word, tables, budget)?;
+            word = NextHop::word(range.next_hop);
+            Ok(())
+        })?;
+        filling.fill(end, word, tables, budget)
     }
 
     /// Prepares the move of the unit of an entry, if there is room before it.
