@@ -140,7 +140,7 @@ fn caches(machine: &Machine) -> MachineFinding {
     };
     let all: Vec<String> = machine.caches.iter().map(cache).collect();
     let text = if all.is_empty() {
-        "not told by the system; the choice of engines assumes those of the recorded machine".to_owned()
+        "not reported by the system; the choice of engines assumes those of the recorded machine".to_owned()
     } else {
         all.join(", ")
     };
@@ -155,7 +155,7 @@ fn huge_pages(machine: &Machine) -> MachineFinding {
                 .to_owned(),
         ),
         Some(setting) => (false, format!("{setting}: large tables get them")),
-        None => (true, "not told by the system; large tables use pages of the usual size".to_owned()),
+        None => (true, "not reported by the system; large tables use pages of the usual size".to_owned()),
     };
     MachineFinding { check: "huge pages", is_slow, text }
 }

@@ -137,7 +137,8 @@ impl Network {
             std::thread::sleep(Duration::from_millis(50));
         }
         Err(Failure::NotAvailable(
-            "the router did not start: 'fibula router doctor' says what is missing".to_owned(),
+            "the router did not start: run 'fibula router doctor', which lists missing requirements"
+                .to_owned(),
         ))
     }
 

@@ -163,7 +163,7 @@ where
 }
 
 fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {
-    let mut grid = Grid::new(&["family", "engine", "update", "what", "measured", "interval", "built anew"])
+    let mut grid = Grid::new(&["family", "engine", "update", "subject", "measured", "interval", "rebuilt"])
         .right(&[4, 5, 6])
         .wide();
     for row in rows {
@@ -183,7 +183,7 @@ fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {
     writeln!(out, "{}", grid.render())
 }
 
-/// Says what a row is about.
+/// Returns the subject of a row, for people.
 fn what(row: &UpdateRow) -> String {
     let at = row.at;
     match row.part {
@@ -192,7 +192,7 @@ fn what(row: &UpdateRow) -> String {
         RowSubject::Trace => format!("a change of the trace, up to change {at}"),
         RowSubject::Build => format!("building {at} routes"),
         RowSubject::ReadersIdle => format!("lookups of {at} readers, without the writer"),
-        RowSubject::ReadersBeside => format!("lookups of {at} readers beside the writer"),
-        RowSubject::WriterBeside => format!("changes beside {at} readers"),
+        RowSubject::ReadersBeside => format!("lookups of {at} readers while the writer works"),
+        RowSubject::WriterBeside => format!("changes while {at} readers look up"),
     }
 }

@@ -42,11 +42,12 @@ impl<I> Books<I> {
         waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
     }
 
-    /// Reserves space to retire so many units, and roots.
+    /// Reserves space to retire this many units, and roots.
     pub(crate) fn reserve(&mut self, units: usize) -> Result<(), OutOfMemory> {
         if self.units.capacity() < units {
             self.budget.reserve(&mut self.units, units)?;
         }
+        // One more, for the old roots.
         self.retired.reserve(units + 1, &mut self.budget)
     }
 

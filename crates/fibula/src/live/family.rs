@@ -147,16 +147,19 @@ impl<K: Key> FamilyWriter<K> {
         if let Some(aggregated) = &mut self.aggregated {
             aggregated.keep();
         }
+        // From here on, `undo` can cut the list back to the changes of earlier calls.
         self.waited = self.waiting.len();
         reserve(&mut self.waiting, changes.len())?;
         if let Some(growth) = &mut self.growth {
             // As many again for `undo`.
             reserve(&mut growth.missed, 2 * changes.len())?;
         }
+        // The first step that changes anything. All memory that later steps need for undoing is reserved above.
         let tally = self.rib.apply_logged(changes, &mut self.log)?;
         outcome.changed += tally.changed;
         outcome.unchanged += tally.unchanged;
         outcome.absent += tally.absent;
+        // A change without an effect does not wait: it would make the engine prepare a unit that stays as it is.
         let changed = changes.iter().zip(&self.log).filter(|(change, before)| match change {
             Change::Insert(route) => before.next_hop != Some(route.next_hop),
             Change::Remove(_) => before.next_hop.is_some(),
@@ -229,6 +232,7 @@ impl<K: Key> FamilyWriter<K> {
             reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
             self.prefixes.extend_from_slice(&self.waiting[self.from..]);
             self.prefixes.sort_unstable();
+            // Sorted and once each, because a unit is opened for all prefixes in it and closed when the next one begins.
             self.prefixes.dedup();
             let routes = self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib);
             if editor.prepare(&self.prefixes, routes, atomic)? == Applied::InPlace {

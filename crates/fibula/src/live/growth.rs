@@ -1,4 +1,4 @@
-//! A structure that is built in the background, from a copy of the routes, while the one before serves.
+//! An engine that is built in the background, from a copy of the routes, while the old one serves.
 
 use std::panic;
 use std::thread::{self, JoinHandle};
@@ -37,8 +37,10 @@ impl<K: Key> Growth<K> {
     /// Returns the structure, with all changes since the copy if it changes in place; `None` if it has to be built again.
     pub(super) fn finish(self, routes: &Rib<K>) -> Result<Option<Replacement<K>>, TableError> {
         let Self { thread, mut missed } = self;
+        // A panic of the build is passed on, because it is a fault of the engine and not a lack of memory.
         let mut serving = thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
         if let Serving::InPlace(editor) = &mut serving {
+            // Prefixes that changed several times are prepared once, with their present routes.
             missed.sort_unstable();
             missed.dedup();
             if editor.prepare(&missed, routes, false)? != Applied::InPlace {

@@ -48,6 +48,7 @@ impl<A> Segments<A> {
             if first >= u64::from(len) {
                 break;
             }
+            // Segments that exist stay: readers may have references into them.
             if segment.get().is_none() {
                 let elements = (SHIFT << number) as usize;
                 let mut made = budget.vec(elements)?;

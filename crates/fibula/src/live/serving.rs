@@ -33,7 +33,7 @@ impl<K: Key> Serving<K> {
     }
 }
 
-/// A structure that was built beside the one that serves.
+/// An engine that was built while another one serves.
 pub(crate) struct Replacement<K: Key> {
     pub(crate) serving: Serving<K>,
     /// The routes that come with it, if it is not built from those of the family.

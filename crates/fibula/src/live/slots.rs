@@ -173,6 +173,7 @@ impl<V: Send + Sync> ValueStore<V> {
         slots.slots.reserve(end, budget, ValueSlot::empty)?;
         budget.reserve(free, all - free.len())?;
         budget.reserve(closing, all - closing.len())?;
+        // Room for every value to leave at once, because `retire` and `collect` must not fail.
         leaving.reserve(all - leaving.len(), budget)
     }
 
@@ -188,6 +189,7 @@ impl<V: Send + Sync> ValueStore<V> {
         let slot = self.slots.slots.get(at).expect("room was reserved for a value");
         // SAFETY: the slot is empty: no reader has a reference into it, and none gets one before the store below.
         unsafe { (*slot.value.get()).write(value) };
+        // Release: a reader that sees the slot open sees the value.
         slot.state.store(OPEN, Ordering::Release);
         at
     }
@@ -231,6 +233,7 @@ impl<V: Send + Sync> ValueStore<V> {
             LeavingValue::Retired(at) => closing.push(at),
             LeavingValue::Closed(at) => {
                 if let Some(slot) = slots.get(at) {
+                    // Before the value is taken out: if its destructor panics, nothing takes the slot for filled.
                     slot.state.store(EMPTY, Ordering::Relaxed);
                     // SAFETY: it was closed for a grace period: no reader has a reference, and the writer is this one.
                     let value = unsafe { &*slot.value.get() };
@@ -248,6 +251,8 @@ impl<V: Send + Sync> ValueStore<V> {
         }
         for at in closing.drain(..) {
             if let Some(slot) = slots.get(at) {
+                // Readers that loaded the state before may still borrow the value. That is why the slot waits for a second grace
+                // period.
                 slot.state.store(CLOSED, Ordering::Release);
                 leaving.retire(domain, LeavingValue::Closed(at), size_of::<ValueSlot<V>>());
             }

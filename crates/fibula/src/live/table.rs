@@ -59,7 +59,7 @@ pub(super) type SharedTable = super::shared::Shared<TableRoots, TableWriter>;
 
 /// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no key of a batch in a table",
+    message = "`{Self}` is not a key of a batch in a table",
     label = "expected `u32` (IPv4) or `u128` (IPv6)",
     note = "a batch is of one family, in host order: `u32::from(address)`, `u128::from(address)`; `lookup` takes any address",
     note = "addresses in network byte order are `[u8; 4]` or `[u8; 16]`: `batch(&addresses)`"

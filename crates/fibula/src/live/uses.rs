@@ -35,6 +35,7 @@ impl Uses {
     pub(crate) fn give(&mut self) -> Result<(), OutOfMemory> {
         self.budget.reserve(&mut self.given, 1)?;
         let id = self.given.len() as u32 + 1;
+        // Routes may have had the number before it was given out. Their count moves with it.
         self.given.push(self.others.remove(&id).unwrap_or(0));
         Ok(())
     }

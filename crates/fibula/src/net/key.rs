@@ -58,7 +58,7 @@ mod sealed {
 ///
 /// Sealed, because engines rely on these operations being plain integer arithmetic.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no key of a batch or a table",
+    message = "`{Self}` is not a key of a batch or a table",
     label = "expected `u32` (IPv4) or `u128` (IPv6)",
     note = "a batch is of one family, in host order: `u32::from(address)`, `u128::from(address)`",
     note = "addresses in network byte order are `[u8; 4]` or `[u8; 16]`: `batch(&addresses)`"

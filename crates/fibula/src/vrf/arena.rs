@@ -92,6 +92,7 @@ impl<K: Key> BlockArena<K> {
     pub(super) fn take(&mut self, block: &Block, budget: &mut Budget) -> Result<Number, BlockRefusal> {
         let hash = self.hasher.hash_one(&block.words);
         if let Some(number) = self.find(block, hash) {
+            // An equal block is shared: the words of the new one are never written.
             self.entries[number as usize].count += 1;
             return Ok(number);
         }
@@ -99,14 +100,17 @@ impl<K: Key> BlockArena<K> {
         let lines = block.lines() as u32;
         // It will be given back once.
         self.units.expect(1, budget)?;
+        // The arena has addresses for so many lines and never moves. Without a place, the VRF gets an engine of its own.
         let Some(place) = self.allot(lines, budget) else {
             self.units.expect_less(1);
             return Err(BlockRefusal::TooLarge);
         };
+        // After the place is taken, because only then is it known whether the lines are new.
         if let Err(error) = self.charge(budget) {
             self.units.give_expected(Unit { place, size: lines });
             return Err(error.into());
         }
+        // No reader has a word that leads here yet, so the order of these stores does not matter.
         for (to, word) in self.words[place as usize * LINE_WORDS..].iter().zip(&block.words) {
             word.write(to);
         }
@@ -144,6 +148,7 @@ impl<K: Key> BlockArena<K> {
         if entry.count > 0 {
             return None;
         }
+        // Out of the hash table at once, so that no later block is found equal to one whose lines are being retired.
         let BlockEntry { unit, hash, next, .. } = *entry;
         let slot = self.slot(hash);
         if self.heads[slot] == number {
@@ -182,6 +187,7 @@ impl<K: Key> BlockArena<K> {
         let mut at = self.heads[self.slot(hash)];
         while at != NONE {
             let entry = &self.entries[at as usize];
+            // The hash first: it is in the entry, and the words of the block are in lines that are seldom in the cache.
             if entry.hash == hash && self.holds(entry, block) {
                 return Some(at);
             }
@@ -208,6 +214,7 @@ impl<K: Key> BlockArena<K> {
             let places = (2 * self.heads.len()).max(64);
             let mut heads: Vec<Number> = budget.vec(places)?;
             heads.resize(places, NONE);
+            // All chains are made again below, because an entry's bucket depends on the number of buckets.
             budget.free(core::mem::replace(&mut self.heads, heads));
             for number in 0..self.entries.len() {
                 if self.entries[number].count > 0 {

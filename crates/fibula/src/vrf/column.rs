@@ -45,6 +45,7 @@ pub(super) fn same<K: Key>(
         return structure(isa, roots, number, keys, results);
     }
     let view = BlocksView::new(&roots.words);
+    // The kernel takes a root for each key, so the one root is repeated.
     let all = [root.0; 256];
     for (keys, results) in keys.chunks(all.len()).zip(results.chunks_mut(all.len())) {
         block::column(isa, &view, &all[..keys.len()], keys, NextHop::words(results));
@@ -98,6 +99,8 @@ fn rows<K: Key, V: Copy + Into<Vrf>, const COUNT: usize>(
     keys: &[K],
     results: &mut [Option<NextHop>],
 ) {
+    // The directory is read once for each row, because a second read could find another word and the row would be looked up in
+    // neither.
     let mut halves = [0; COUNT];
     let halves = &mut halves[..keys.len()];
     let mut of_structures = 0;
@@ -149,6 +152,7 @@ impl<const COUNT: usize> Rows<COUNT> {
     /// Notes a row, if it is one of these, without a branch.
     #[inline(always)]
     fn note(&mut self, row: usize, number: u32, is_one: bool) {
+        // There are at most `COUNT` rows, so the remainder changes nothing. It spares a check of bounds and its branch.
         let at = self.count % COUNT;
         self.rows[at] = row as u16;
         self.numbers[at] = number;
@@ -164,6 +168,7 @@ impl<const COUNT: usize> Rows<COUNT> {
         results: &mut [Option<NextHop>],
     ) {
         let (rows, numbers) = (&self.rows[..self.count], &self.numbers[..self.count]);
+        // A counting sort, in two passes over the rows: counts, then starts, then each row to its place.
         let mut ends = [0_u16; PLACES + 1];
         for &number in numbers {
             ends[number as usize % PLACES + 1] += 1;
@@ -182,6 +187,7 @@ impl<const COUNT: usize> Rows<COUNT> {
         for place in 0..PLACES {
             let (mut start, end) = (usize::from(starts[place]), usize::from(starts[place + 1]));
             while start < end {
+                // A place may have rows of several engines, whose numbers have the same lowest bits.
                 let next = sorted.gather(start, end);
                 let number = sorted.numbers[start];
                 structure(isa, roots, number, &sorted.keys[start..next], &mut found[start..next]);

@@ -369,7 +369,7 @@ impl Vrfs {
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, VrfsWriter>, TableError> {
-        Ok(self.shared.lock()?)
+        self.shared.lock()
     }
 }
 

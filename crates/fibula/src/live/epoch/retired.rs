@@ -40,6 +40,7 @@ impl<T> RetireList<T> {
         if needed <= self.items.capacity() {
             return Ok(());
         }
+        // Twice as many, because the list grows by one change at a time and must not be copied at each.
         let mut capacity = needed.max(2 * self.items.capacity()).max(16);
         loop {
             match self.grow(capacity, budget) {
@@ -58,6 +59,7 @@ impl<T> RetireList<T> {
         if isize::try_from(bytes).is_err() {
             return Err(no_memory(budget.used_bytes()));
         }
+        // Charged before the allocation, so that a limit refuses it without a request to the system.
         budget.charge(bytes)?;
         if items.try_reserve_exact(capacity).is_err() {
             budget.release(bytes);
@@ -88,6 +90,7 @@ impl<T> RetireList<T> {
     pub(crate) fn retire(&mut self, domain: &Domain, content: T, bytes: usize) {
         assert!(self.items.len() < self.items.capacity(), "no room was reserved for a retired item");
         self.bytes += bytes;
+        // Tagged with the present epoch, because readers that were pinned in it may have loaded the old entry.
         self.items.push_back(RetiredItem { epoch: domain.epoch(), bytes, content });
     }
 
@@ -106,6 +109,7 @@ impl<T> RetireList<T> {
             return None;
         }
         let pin = domain.oldest_pin();
+        // Items of the oldest pin's own epoch stay: its reader may have loaded an entry before it was replaced.
         let end = pin.map_or(epoch, |pin| pin.epoch);
         while self.oldest().is_some_and(|oldest| oldest < end) {
             if let Some(RetiredItem { bytes, content, .. }) = self.items.pop_front() {

@@ -65,9 +65,12 @@ impl ReaderSlots {
     pub(super) fn oldest_pin(&self) -> Option<SeenPin> {
         let mut oldest: Option<SeenPin> = None;
         for (reader, place) in self.places.iter().enumerate() {
+            // A slot that was given back is idle, and its line need not be loaded.
             if !place.taken {
                 continue;
             }
+            // Acquire: if this is the end of a pin, the reader's loads come before anything that the writer does with the unit
+            // next.
             let epoch = place.slot.0.load(Ordering::Acquire);
             if epoch != IDLE && oldest.is_none_or(|pin| epoch < pin.epoch) {
                 oldest = Some(SeenPin { reader, epoch });
@@ -143,6 +146,8 @@ impl ReaderSlot {
     pub(crate) fn refresh(&self) -> u64 {
         // An idle slot would need the fence of a pin.
         debug_assert_ne!(self.slot.0.load(Ordering::Relaxed), IDLE, "refresh without a pin");
+        // Acquire: lookups after this see the entries that were stored before the epoch ended. No fence is needed, because the
+        // old pin covers the time in between.
         let now = self.domain.epoch.0.load(Ordering::Acquire);
         self.slot.0.store(now, Ordering::Release);
         now
@@ -151,6 +156,7 @@ impl ReaderSlot {
     /// Ends the pin.
     #[inline]
     pub(crate) fn unpin(&self) {
+        // Release: the loads of the pin come before the writer sees that it has ended.
         self.slot.0.store(IDLE, Ordering::Release);
     }
 }

@@ -82,6 +82,7 @@ pub(in crate::vrf) fn build<K: Key>(
     let mut first = 0;
     ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
         let word = NextHop::word(range.next_hop);
+        // The first range has no start in the list: every search begins in it.
         if range.start == K::ZERO {
             first = word;
             return Ok(());
@@ -99,6 +100,7 @@ pub(in crate::vrf) fn build<K: Key>(
         lines: Vec::new(),
     };
     builder.pieces(0, 0, all, first)?;
+    // The first tree is built last, because objects of its values must have their numbers, and trees below it their lines.
     let pieces = core::mem::take(&mut builder.pieces);
     let mut top = Vec::new();
     let levels = tree(&pieces, &mut top, builder.budget)?;
@@ -147,6 +149,7 @@ impl<K: Key> Builder<'_, K> {
     /// Appends a piece after those from `base` on, unless it continues the one before.
     fn piece(&mut self, base: usize, start: u32, value: u32) -> Result<(), OutOfMemory> {
         debug_assert!(self.pieces[base..].last().is_none_or(|last| last.start < start));
+        // Equal neighbours are one piece, so that equal answers make equal blocks whatever routes they come from.
         if self.pieces.len() > base && self.pieces.last().is_some_and(|last| last.value == value) {
             return Ok(());
         }
@@ -165,8 +168,10 @@ impl<K: Key> Builder<'_, K> {
         }
         let base = self.pieces.len();
         self.pieces(depth, from, end, first)?;
+        // The line is counted from the first tree below; `finish` adds the lines of the first tree, which is not built yet.
         let place = self.lines.len() as u32;
         let levels = tree(&self.pieces[base..], &mut self.lines, self.budget)?;
+        // The pieces of this tree are lines now. The list goes back to those of the tree around it.
         self.pieces.truncate(base);
         self.number([place, levels, 1, 0])
     }
@@ -233,7 +238,9 @@ impl<K: Key> Builder<'_, K> {
         let before = (self.objects.len() * OBJECT_WORDS).div_ceil(LINE_WORDS);
         let lines = before + top.len() + self.lines.len();
         let mut words = self.budget.vec(lines * LINE_WORDS)?;
+        // Padding before the objects, not after, because they are found by their distance before the first line.
         words.resize(before * LINE_WORDS - self.objects.len() * OBJECT_WORDS, 0);
+        // Backwards: object 0 is next to the first line, so that its place does not depend on how many there are.
         for object in self.objects.iter().rev() {
             let distance = if is_tree(object) { top.len() as u32 } else { 0 };
             words.extend([object[0] + distance, object[1], object[2], object[3]]);
