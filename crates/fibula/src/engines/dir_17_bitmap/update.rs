@@ -208,6 +208,7 @@ impl<K: Ipv4Key> Editor<K> {
         let Self { tables, budget, .. } = self;
         let used = tables.allotted.end() - tables.allotted.free_elements();
         let entry = Entry(tables.direct[at].read());
+        // Before the move, because a unit that was moved must be counted without an error.
         reserve(&mut tables.uses, tables.fresh + 1)?;
         tables.room(budget)?;
         let moved = if entry.is_shared() {
@@ -273,6 +274,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn publish(&mut self, publication: &mut dyn Publication) {
         let tables = &mut self.tables;
+        // Only counts of memory read the end, so it needs no order with the entries.
         self.table.end.store((tables.allotted.end() as usize) << tables.step, Ordering::Relaxed);
         let listens = publication.listens();
         if listens {
@@ -298,6 +300,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn publish_shadow(&mut self, publication: &mut dyn Publication) {
         let Some(mut direct) = self.shadow.take() else { return self.publish(publication) };
+        // The old entries are kept: they are the next copy, once readers have left them.
         self.shadow.replaced(core::mem::take(&mut self.tables.direct));
         for store in &self.tables.stores {
             let at = store.at as usize;

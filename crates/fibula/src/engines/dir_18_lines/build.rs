@@ -42,6 +42,7 @@ fn width<K: Key>(routes: &dyn Routes<K>) -> u32 {
     let half = K::BITS / 2;
     let (mut all, mut beyond) = (0, [0u64; WIDTHS]);
     let Ok(()) = routes.try_for_each(Prefix::ALL, |route| {
+        // Weighted by space, because a short prefix fills many slots, and each of them would go to the overflow.
         let share = 1 + (1u64 << half >> route.prefix.len().min(63));
         all += share;
         for (width, beyond) in beyond.iter_mut().enumerate() {
@@ -145,6 +146,7 @@ impl Tables {
         if holds(self.width, word) {
             return self.line(core::iter::repeat_n(word.into(), slots), None, budget);
         }
+        // The next hop is too wide for the line's values, so every slot leads to a record in the overflow.
         let record = SlotRecord::narrow(&[word]).expect("a next hop that whole entries can go to");
         let map = append_records(below, &[DEEP; SLOTS_MAX][..slots], &[record; SLOTS_MAX][..slots], budget)?;
         self.line(core::iter::repeat_n(DEEP, slots), Some(map), budget)

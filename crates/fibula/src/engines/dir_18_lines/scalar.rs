@@ -156,6 +156,7 @@ impl<'a, C: Cell32> Arrays<'a, C> {
         if C::CHANGES {
             fence(Ordering::Acquire);
         }
+        // An entry is the byte at which its line begins, so that one addition finds the slot for every width of values.
         let place = entry + (windows.slot(key) << WIDTH);
         let value = value(self.lines, place as usize, WIDTH);
         if value == const { width_mask(WIDTH) } {

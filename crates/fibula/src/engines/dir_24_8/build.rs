@@ -24,6 +24,7 @@ impl<K: Ipv4Key> Dir248<K> {
             Arrays { first: budget.buffer(Self::ENTRIES + PAD).map_err(memory)?, segments: Buffer::new() };
         let dictionary = fill(routes, &mut arrays, &mut budget)?;
         let Arrays { mut first, mut segments } = arrays;
+        // Gathers read 32 bits at each 16-bit element, so the last one needs bytes after it.
         first.extend([0; PAD]);
         budget.reserve(&mut segments, PAD).map_err(memory)?;
         segments.extend([0; PAD]);
@@ -59,6 +60,7 @@ pub(super) fn fill<K: Key>(
 ) -> Result<Option<NextHopDictionary>, BuildError> {
     let memory = |error| BuildError::memory(NAME, error);
     let narrow = |route: Route<K>| if route.next_hop.id() <= Dir248::<K>::ID_MAX { Ok(()) } else { Err(()) };
+    // Small ids are codes themselves, which saves lookups the load from the dictionary. One large id is enough to need it.
     let dictionary = match routes.try_for_each(Prefix::ALL, narrow) {
         Ok(()) => None,
         Err(()) => Some(NextHopDictionary::new(budget).map_err(memory)?),

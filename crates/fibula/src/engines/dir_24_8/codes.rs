@@ -41,6 +41,7 @@ impl Codes {
     ) -> Result<Self, OutOfMemory> {
         let Some(codes) = built else { return Ok(Self { id_max, dictionary: None }) };
         budget.charge(CODES * size_of::<u32>())?;
+        // Room for every code that entries can have: readers hold the array, so it must not move when next hops are added.
         let next_hops: Shared<u32> = Shared::zeros(CODES, false)?;
         for (to, id) in next_hops.iter().zip(codes.ids()) {
             to.store(id, Ordering::Relaxed);
@@ -76,6 +77,7 @@ impl Codes {
             codes.truncate(known);
             return Ok(Err("more next hops than entries can name"));
         };
+        // Relaxed: no entry has the code yet, and the store of the entry that will have it is a release.
         to.store(word, Ordering::Relaxed);
         Ok(Ok(code as u16))
     }

@@ -58,6 +58,7 @@ impl<K: Key> Filling<K> {
     /// Gives the addresses below `end` the current code.
     fn fill(&mut self, end: u64, sink: &mut impl Sink) -> Result<(), OutOfMemory> {
         let span = Dir248::<K>::SPAN as u64;
+        // Three cases in turn: the rest of an open entry, whole entries, and the beginning of the next open one.
         let mut at = core::mem::replace(&mut self.done, end);
         while at < end {
             let (entry, inside, count) = ((at / span) as usize, at % span, (end - at) / span);

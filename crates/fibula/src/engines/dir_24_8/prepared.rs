@@ -113,6 +113,7 @@ impl Sink for Prepared {
     fn code(&mut self, next_hop: Option<NextHop>) -> Result<u16, OutOfMemory> {
         let code = self.codes.code(next_hop, &mut self.budget)?;
         Ok(code.unwrap_or_else(|reason| {
+            // The sweep goes on with any code, because it cannot stop here. `whole` and `divided` store nothing from now on.
             self.refused = Some(reason);
             0
         }))
@@ -128,6 +129,7 @@ impl Sink for Prepared {
         // From the first entry that changes to the last one. Entries in between that have the code already are stored again.
         let mut changed: Option<Range<usize>> = None;
         for word in run.words() {
+            // Whole words first: most of a large prefix has its code already.
             if written.first[word].read() == all {
                 continue;
             }
@@ -147,6 +149,7 @@ impl Sink for Prepared {
         if self.refused.is_some() {
             return Ok(());
         }
+        // An entry whose addresses have one code needs no segment, even if it has one now.
         if codes.iter().all(|&code| code == codes[0]) {
             return self.whole(at, 1, codes[0]);
         }

@@ -77,6 +77,7 @@ impl<K: Key> Editor<K> {
                 Meets::Whole(prefix) => filling.sweep(after, prefix, prepared)?,
                 Meets::Within(inside) => {
                     let at = entry(&inside[0]);
+                    // The codes of the other addresses stay, so they are read before the prefixes are filled in.
                     prepared.written.read(at, &mut filling.open[..Dir248::<K>::SPAN]);
                     let mut last: Option<Prefix<K>> = None;
                     for &prefix in inside {
@@ -88,6 +89,7 @@ impl<K: Key> Editor<K> {
                     prepared.divided(at, &filling.open[..Dir248::<K>::SPAN])?;
                 }
             }
+            // The caller rebuilds the tables, so the other prefixes need not be prepared.
             if prepared.refused.is_some() {
                 break;
             }

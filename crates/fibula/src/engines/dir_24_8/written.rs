@@ -43,6 +43,7 @@ impl Run {
         for at in words {
             let (old, new) = (to[at].read(), all & self.mask(at));
             let new = old & !self.mask(at) | new;
+            // An entry that stays is not stored, because the store would take its cache line from the readers.
             if new != old {
                 to[at].store(new, Ordering::Release);
             }
@@ -113,12 +114,14 @@ impl Written {
     /// When memory runs out.
     pub(super) fn move_back(&mut self, number: u32, budget: &mut Budget) -> Result<Option<Run>, OutOfMemory> {
         let Some(&owner) = self.owners.get(number as usize) else { return Ok(None) };
+        // The segment was replaced and is free or retired: its owner leads elsewhere.
         if self.entry(owner as usize) != SEGMENT | number as u16 {
             return Ok(None);
         }
         let Some(to) = self.segments.take_back(1, budget)? else { return Ok(None) };
         let words = self.segments.unit_words(number, 1);
         self.segments.write(to, words.iter().map(Cell::read));
+        // The old segment keeps its owner: readers may be in it until the entry is stored and their pins end.
         self.owners[to as usize] = owner;
         self.give_up(SEGMENT | number as u16, budget)?;
         Ok(Some(Run { first: owner, count: 1, entry: SEGMENT | to as u16 }))

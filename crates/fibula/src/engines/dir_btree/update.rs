@@ -143,6 +143,7 @@ impl<K: Key> Editor<K> {
         for at in 0..self.spans.len() {
             self.fetch(at);
             let [first, last] = self.spans[at];
+            // A rebuilt region may reach past its prefix, over later ones.
             done = done.max(first);
             while done <= last {
                 let path = self.ground.path(done);
@@ -152,6 +153,8 @@ impl<K: Key> Editor<K> {
                     done = last + 1;
                     break;
                 }
+                // The ways are tried from the cheapest on: values in the leaf, the leaf in a copy, the tree, and then tables
+                // around it.
                 let copied =
                     if shadow && is_tree && done == first { self.in_copy(at, &path, after)? } else { None };
                 let replanted = match copied {
@@ -171,6 +174,7 @@ impl<K: Key> Editor<K> {
     fn rebuild(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<u64, PlantError> {
         let mut plan = Plan::of(cut::<K>());
         let result = self.rebuild_by(&mut plan, upper, path, after);
+        // On an error too, because the budget counts the plan's lists.
         plan.free(&mut self.ground.budget);
         result
     }
@@ -186,6 +190,7 @@ impl<K: Key> Editor<K> {
         loop {
             let depth = path.depth(level);
             let region = Ground::<K>::region(upper, depth);
+            // Regions within this one that were prepared before are given up, because the new tables replace theirs.
             while let Some(&(_, mark)) = self.marks.last().filter(|mark| mark.0 >= region[0]) {
                 self.ground.back_to(mark);
                 self.marks.pop();
@@ -201,6 +206,7 @@ impl<K: Key> Editor<K> {
                 } else {
                     [sub, plan.cut_mid(crowded, depth, budget)?.words]
                 };
+                // With one more level of tables the region would take less than half the words, so more of the table is rebuilt now.
                 if words > 2 * fewer + SPARED_WORDS {
                     level -= 1;
                     continue;
@@ -260,6 +266,7 @@ impl<K: Key> Editor<K> {
         self.ground.budget.reserve(&mut self.spans, prefixes.len())?;
         for prefix in prefixes {
             let span = [prefix.addr(), prefix.last()].map(|addr| intervals::upper(addr, bits));
+            // Prefixes come in order, so one inside the last span is prepared with it.
             if self.spans.last().is_none_or(|last| last[1] < span[0]) {
                 self.spans.push(span);
             }

@@ -67,17 +67,21 @@ impl Ranges {
     fn nodes(&self, budget: &mut Budget) -> Result<(RangeEncoding, Buffer<Node>), OutOfMemory> {
         let count = self.words.len();
         if count <= FEW {
+            // Two sizes, which the kernels hold in registers: 16 ranges and 32.
             let nodes = if count <= FEW / 2 { 2 } else { 4 };
             let mut all = budget.buffer(2 * nodes)?;
             all.extend((0..nodes).map(|node| core::array::from_fn(|at| self.last(LANES * node + at))));
             all.extend((0..nodes).map(|node| core::array::from_fn(|at| self.word(LANES * node + at))));
             return Ok((RangeEncoding::Few { nodes }, all));
         }
+        // The union of all next hops is below a power of two exactly if each of them is.
         let width = if self.union < 1 << 8 { 0 } else { u32::from(self.union >= 1 << 16) + 1 };
         let (tree, nodes) = TreeLayout::of(count, width);
         let leaf_ranges = LASTS[width as usize] + 1;
         let mut all = budget.buffer(nodes + 1)?;
         let last_below = |leaves: usize| self.last(leaves * leaf_ranges - 1);
+        // Separators are computed, not copied from below: the key left of a child is the last address of the range before its
+        // first leaf.
         let per = tree.leaves_below(0);
         all.extend((0..ROOT).map(|node| {
             core::array::from_fn(|at| match LANES * node + at + 1 {

@@ -19,6 +19,8 @@ kernel! {
         let middle = op::splat(nodes[0][7]);
         for (keys, found) in keys.iter().zip(found) {
             let key = op::load(keys);
+            // A binary search without a branch: the first step chooses a half of the registers, the others halve it by
+            // `pick_of_two`.
             let mut at = op::select(op::up_to(key, middle), op::splat(0), eight);
             for half in [4, 2, 1] {
                 let next = op::add(at, op::splat(half));
@@ -46,6 +48,8 @@ kernel! {
         let [lower, middle, upper] = [0, 1, 2].map(|node| op::splat(lasts[node][7]));
         for (keys, found) in keys.iter().zip(found) {
             let key = op::load(keys);
+            // Four registers hold 32 addresses. Both pairs are picked from, and one result is selected, because a branch cannot
+            // differ by lane.
             let in_lower = op::up_to(key, middle);
             let quarter = op::select(in_lower, lower, upper);
             let mut at = op::select(op::up_to(key, quarter), op::splat(0), op::splat(8));
@@ -103,6 +107,7 @@ kernel! {
             let columns = op::columns(eight_of(found));
             let not_above = |at: usize| op::up_to(key, columns[at]);
             let lasts = const { LASTS[WIDTH as usize] };
+            // Each value of 32 bits is a column of its own, so three selections find it without a shift.
             if WIDTH == 2 {
                 let mut value = columns[lasts + 3];
                 for at in [2, 1, 0] {
