@@ -26,6 +26,7 @@ fn interface(number: u8, vlan: u16, urpf: Urpf, kernel: bool) -> Interface {
         urpf,
         kernel,
         up: true,
+        missing: false,
     }
 }
 

@@ -46,8 +46,8 @@ mod linux {
 
     pub(super) fn receive(device: &str, seconds: f64) -> Result<String, Failure> {
         let mut io = Ports::default();
-        let receive = Receive::open(FRAMES, None)?;
-        receive.socket()?.begin(link(device)?.index)?;
+        let receive = Receive::open(FRAMES)?;
+        receive.socket()?.move_to(link(device)?.index)?;
         io.push(Source::Packet(receive), Sink::None);
         let (begin, mut latencies) = (Instant::now(), Vec::new());
         while begin.elapsed().as_secs_f64() < seconds {
@@ -103,7 +103,9 @@ mod linux {
             packets.push(packet);
         }
         let mut io = Ports::default();
-        io.push(Source::None, Sink::Packet(Transmit::open(link.index, FRAMES)?));
+        let transmit = Transmit::open(FRAMES)?;
+        transmit.socket()?.move_to(link.index)?;
+        io.push(Source::None, Sink::Packet(transmit));
         let (begin, mut sent, mut refused) = (Instant::now(), 0u64, 0u64);
         loop {
             let elapsed = begin.elapsed().as_secs_f64();

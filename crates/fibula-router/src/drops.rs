@@ -65,6 +65,7 @@ reasons! {
     Prohibit "prohibit" "The route prohibits the destination; the sender was told by ICMP." "Nothing to do: the route says so."
     NextHopUnknown "next-hop-unknown" "The route leads to a next hop that the router does not know, or to an empty group." "A fault of the feed of this route: see 'fibula router check'."
     InterfaceDown "interface-down" "The interface that the route leads to is down." "Bring the link up, or withdraw the route."
+    InterfaceMissing "interface-missing" "The device of the interface that the route leads to does not exist." "Make the device, give it its name again, or withdraw the route; it is taken up by itself."
     TtlExpired "ttl-expired" "The TTL or hop limit has run out; the sender was told by ICMP." "Normal for traceroute; in numbers it is a routing loop."
     TooBig "too-big" "The packet exceeds the MTU and may not be fragmented; the sender was told by ICMP." "Normal for path MTU discovery; in numbers, look for a small MTU on the way."
     OffloadTooBig "offload-too-big" "A packet of several segments has segments above the MTU of the way out and permits fragments." "Switch off segmentation offload of the sender: ethtool -K DEVICE tso off gso off."

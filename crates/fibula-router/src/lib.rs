@@ -28,7 +28,7 @@
 //! port.attach(0, 0);
 //! let interface = Interface {
 //!     name: "left".into(), port: 0, vlan: 0, mac: "02:00:00:00:00:01".parse()?, mtu: 1500,
-//!     v4: vec![], v6: vec![], vrf: 0, urpf: Urpf::Off, kernel: false, up: true,
+//!     v4: vec![], v6: vec![], vrf: 0, urpf: Urpf::Off, kernel: false, up: true, missing: false,
 //! };
 //! let fabric = Fabric {
 //!     ports: vec![port],

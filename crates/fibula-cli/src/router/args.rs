@@ -37,6 +37,10 @@ pub struct RouterArgs {
     #[arg(long, value_name = "FILE", required = true)]
     pub(super) config: Option<PathBuf>,
 
+    /// Do not start while a device of the configuration is missing; otherwise it is taken up when it comes
+    #[arg(long)]
+    pub(super) require_devices: bool,
+
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
 }

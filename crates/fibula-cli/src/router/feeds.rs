@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fibula_router::api::Feed;
+use fibula_router::api::{Feed, MissingInterface};
 
 use crate::text::thousands;
 
@@ -72,7 +72,20 @@ pub(super) fn print(out: &mut impl Write, feeds: &[Feed]) -> io::Result<()> {
             writeln!(out, "  {ago} s ago: {error}")?;
         }
     }
+    // The same with every feed.
+    for missing in feeds.first().into_iter().flat_map(|feed| &feed.missing_interfaces) {
+        missing_interface(out, missing)?;
+    }
     Ok(())
+}
+
+/// Prints an interface whose device is missing.
+pub(super) fn missing_interface(out: &mut impl Write, missing: &MissingInterface) -> io::Result<()> {
+    let MissingInterface { name, device, .. } = missing;
+    writeln!(
+        out,
+        "interface {name}: there is no device {device}; what leads there is dropped as interface-missing"
+    )
 }
 
 #[cfg(test)]
@@ -88,7 +101,7 @@ mod tests {
             r#""routes":1000,"unresolved":1,"next_hop_objects":2,"limit":100,"changes_per_second":3,"#,
             r#""counts":{"messages":4000,"swept":0,"lost":1},"last_error":"reset","last_error_seconds_ago":9,"#,
             r#""full_vrfs":[{"name":"red","limit":5}],"rules_not_heeded":["from all fwmark 1"],"#,
-            r#""listen":"127.0.0.1:2620","acknowledgements":{"waiting":1,"ready":2},"peers":1,"peer_routes":2},"#,
+            r#""missing_interfaces":[{"name":"wan","device":"eth1"}],"listen":"127.0.0.1:2620","acknowledgements":{"waiting":1,"ready":2},"peers":1,"peer_routes":2},"#,
             r#"{"name":"k","kind":"kernel","distance":9,"state":"kept","state_seconds":7,"overrun":true,"routes":1,"#,
             r#""unresolved":0,"next_hop_objects":0,"limit":100,"changes_per_second":0,"counts":{},"last_error":null,"#,
             r#""last_error_seconds_ago":null}]"#
@@ -108,7 +121,8 @@ mod tests {
              \x20 4,000 messages, 1 lost\n\
              \x20 9 s ago: reset\n\
              k               kernel          9  kept                      1           0           0\n\
-             \x20 at its limit of 100 routes: raise 'routes'\n"
+             \x20 at its limit of 100 routes: raise 'routes'\n\
+             interface wan: there is no device eth1; what leads there is dropped as interface-missing\n"
         );
     }
 }

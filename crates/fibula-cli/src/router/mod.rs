@@ -51,7 +51,9 @@ fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
         (Some(RouterCommand::Check(args)), _) => check(&args.file, engines),
-        (None, Some(config)) => run::run(config, engines, Messages::new(args.quiet.quiet)),
+        (None, Some(config)) => {
+            run::run(config, args.require_devices, engines, Messages::new(args.quiet.quiet))
+        }
         (None, None) => Err(Failure::WrongUse("--config FILE is missing".to_owned())),
     }
 }

@@ -14,8 +14,14 @@ use super::{check, show};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-pub(super) fn run(path: &Path, engines: Engines, messages: Messages) -> Result<ExitCode, Failure> {
-    let config = check::read(path, engines)?;
+pub(super) fn run(
+    path: &Path,
+    require_devices: bool,
+    engines: Engines,
+    messages: Messages,
+) -> Result<ExitCode, Failure> {
+    let mut config = check::read(path, engines)?;
+    config.require_devices = require_devices;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let flags = Flags::default();
     for (signal, flag) in [(SIGTERM, &flags.stop), (SIGINT, &flags.stop), (SIGHUP, &flags.reload)] {

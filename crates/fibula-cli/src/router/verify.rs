@@ -8,6 +8,7 @@ use fibula_router::api::{Comparison, Difference, MetricRoute, NextHop};
 use fibula_router::control::client;
 
 use super::args::RouterVerifyArgs;
+use super::feeds::missing_interface;
 use crate::failure::{Failure, code};
 use crate::route::next_hop_text;
 use crate::text::thousands;
@@ -57,6 +58,9 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     for reason in &comparison.not_compared {
         writeln!(out, "not compared: {reason}")?;
     }
+    for missing in &comparison.missing_interfaces {
+        missing_interface(out, missing)?;
+    }
     let kernel = match comparison.compared_kernel {
         0 => String::new(),
         compared => format!(", {} with the kernel", thousands(compared)),
@@ -105,7 +109,7 @@ mod tests {
             r#""lookup":{"via":"10.0.0.1","interface":"left"}},"#,
             r#"{"between":"kernel-rib","vrf":"default","prefix":"10.1.0.0/16","feed":"k","#,
             r#""kernel":[{"metric":0,"next_hop":{"via":"10.0.0.1","interface":"left"}},{"metric":5,"next_hop":null}],"rib":null}"#,
-            r#"],"more_differences":0,"not_compared":["feed a: refused"]}"#
+            r#"],"more_differences":0,"not_compared":["feed a: refused"],"missing_interfaces":[{"name":"wan","device":"eth1"}]}"#
         ))
         .unwrap();
         assert_eq!(
@@ -113,7 +117,8 @@ mod tests {
             "VRF default 10.0.0.0/8: the RIB has via 10.0.0.1 dev left, the table has nothing\n\
              VRF red ::/0 at ::: the table has blackhole, a lookup has via 10.0.0.1 dev left\n\
              VRF default 10.1.0.0/16: the kernel has via 10.0.0.1 dev left and nowhere metric 5, the RIB has nothing\n\
-             not compared: feed a: refused\n1,200 prefixes compared, 3 with the kernel, 0.50 s: 3 differences\n"
+             not compared: feed a: refused\n\
+             interface wan: there is no device eth1; what leads there is dropped as interface-missing\n1,200 prefixes compared, 3 with the kernel, 0.50 s: 3 differences\n"
         );
         assert!(!answer.is_good());
         let good = concat!(

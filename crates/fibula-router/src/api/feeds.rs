@@ -55,6 +55,9 @@ pub struct Feed {
     /// Answers to a daemon that wants to know where its routes are; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledgements: Option<Acknowledgements>,
+    /// Interfaces of the router whose devices are missing; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_interfaces: Vec<MissingInterface>,
     /// Peers that are up; absent where the feed does not know peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peers: Option<u64>,
@@ -82,6 +85,16 @@ words! {
         Kept "kept" "The other side has gone; its routes are kept for a while."
         Down "down" "The other side has gone, and so have its routes."
     }
+}
+
+/// An interface whose device is missing. Packets that are to leave by it are dropped as `interface-missing`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MissingInterface {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The device that it names.
+    pub device: String,
 }
 
 /// A VRF at the limit of its routes.

@@ -70,7 +70,7 @@ use core::fmt;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-pub use feeds::{Acknowledgements, Feed, FeedKind, FeedPhase, FullVrf};
+pub use feeds::{Acknowledgements, Feed, FeedKind, FeedPhase, FullVrf, MissingInterface};
 pub use neighbours::{Neighbour, NeighbourState};
 pub use routes::{
     Change, ChangeKind, FoundRoute, ListedRoute, ListingEnd, Member, NextHop, NextHopWord, Way,

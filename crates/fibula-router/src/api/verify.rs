@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use fibula::net::IpPrefix;
 use serde::{Deserialize, Serialize};
 
-use super::{NextHop, nullable};
+use super::{MissingInterface, NextHop, nullable};
 
 /// Result of a comparison of everything: the answer to `verify`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Comparison {
     pub more_differences: u64,
     /// Places that could not be compared, each with the reason.
     pub not_compared: Vec<String>,
+    /// Interfaces of the router whose devices are missing; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_interfaces: Vec<MissingInterface>,
 }
 
 impl Comparison {

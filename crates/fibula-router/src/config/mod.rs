@@ -88,6 +88,8 @@ pub struct Config {
     pub verify_rate: u32,
     /// Changes of routes that are kept, over all.
     pub history: usize,
+    /// Whether the router refuses to start while a device is missing.
+    pub require_devices: bool,
     /// Seconds after which forwarding begins though a feed has no full table yet.
     pub start_after_s: u32,
     /// Most bytes of all paths and next-hop objects of feeds.

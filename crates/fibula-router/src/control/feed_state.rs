@@ -13,7 +13,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Answers with the state of all feeds.
 pub(super) fn feeds(router: &Router<'_>) -> Vec<api::Feed> {
-    let now_ns = sys::now_ns();
+    let (now_ns, missing) = (sys::now_ns(), router.missing());
     let ago = |then_ns: u64| now_ns.saturating_sub(then_ns) / SECOND_NS;
     let rib = router.feeds.rib();
     let feeds = router.config.feeds.iter().zip(rib.feeds()).enumerate().map(|(number, (config, feed))| {
@@ -47,6 +47,7 @@ pub(super) fn feeds(router: &Router<'_>) -> Vec<api::Feed> {
                 waiting: answers.waiting() as u64,
                 ready: answers.ready() as u64,
             }),
+            missing_interfaces: missing.clone(),
             peers: state.peers.map(|peers| peers as u64),
             peer_routes: state.peer_routes.map(|routes| routes as u64),
         }

@@ -10,9 +10,28 @@ use crate::packet::ethernet::Mac;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Machine {
     links: BTreeMap<u32, Link>,
+    /// For each link, how many links had come before it. A link that goes and comes again with its number has another count.
+    births: BTreeMap<u32, u64>,
+    born: u64,
+    /// The names of the configuration, and the links that they led to last.
+    held: BTreeMap<String, Option<Held>>,
     addresses: Vec<Address>,
     /// Ports unknown to the kernel, by name.
     ports: BTreeMap<String, Port>,
+}
+
+/// A link that a name led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Held {
+    index: u32,
+    kind: Option<String>,
+}
+
+/// The identity of a link: its number, and its count among all links that have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) index: u32,
+    birth: u64,
 }
 
 /// A port unknown to the kernel.
@@ -26,10 +45,18 @@ impl Machine {
     /// Applies an event. Returns whether something changed.
     pub(super) fn take(&mut self, event: &Event) -> bool {
         match event {
-            Event::Link(link) => self.links.insert(link.index, link.clone()).as_ref() != Some(link),
+            Event::Link(link) => {
+                let before = self.links.insert(link.index, link.clone());
+                if before.is_none() {
+                    self.born += 1;
+                    self.births.insert(link.index, self.born);
+                }
+                before.as_ref() != Some(link)
+            }
             Event::LinkGone(index) => {
                 // A link that is gone has no addresses, even if the kernel does not report each of them.
                 self.addresses.retain(|address| address.index != *index);
+                self.births.remove(index);
                 self.links.remove(index).is_some()
             }
             Event::Address(address) if !self.addresses.contains(address) => {
@@ -56,14 +83,39 @@ impl Machine {
         self.ports.get(name).copied()
     }
 
-    /// Copies the ports of an earlier description, because the kernel does not report them.
-    pub(super) fn keep_ports(&mut self, earlier: &Self) {
+    /// Takes over what the kernel does not report from an earlier description: ports, and which links names led to. All links
+    /// count as new, because one may have gone and come again meanwhile.
+    pub(super) fn keep(&mut self, earlier: &Self) {
         self.ports.clone_from(&earlier.ports);
+        self.held.clone_from(&earlier.held);
+        self.born += earlier.born;
+        self.births.values_mut().for_each(|birth| *birth += earlier.born);
     }
 
-    /// Returns the link of this name.
+    /// Returns the link of this name. If no link has the name, returns the link that had it when [`hold`](Self::hold) was called,
+    /// if it still exists, is of the same kind, and has none of the other names: it was renamed.
     pub(super) fn link(&self, name: &str) -> Option<&Link> {
-        self.links.values().find(|link| link.name == name)
+        let named = self.links.values().find(|link| link.name == name);
+        named.or_else(|| {
+            let held = self.held.get(name)?.as_ref()?;
+            let same = |link: &&Link| link.kind == held.kind && !self.held.contains_key(&link.name);
+            self.links.get(&held.index).filter(same)
+        })
+    }
+
+    /// Returns the identity of the link that a name leads to.
+    pub(super) fn identity(&self, name: &str) -> Option<Identity> {
+        let index = self.link(name)?.index;
+        Some(Identity { index, birth: self.births.get(&index).copied().unwrap_or(0) })
+    }
+
+    /// Notes which links these names lead to. A name whose link is gone leads nowhere from here on.
+    pub(super) fn hold<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+        let held = names.into_iter().map(|name| {
+            let link = self.link(name).map(|link| Held { index: link.index, kind: link.kind.clone() });
+            (name.to_owned(), link)
+        });
+        self.held = held.collect();
     }
 
     /// Returns the addresses of a link.
@@ -92,6 +144,56 @@ fn anycast(address: &Address) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn link(index: u32, name: &str, kind: Option<&str>) -> Event {
+        Event::Link(Link {
+            index,
+            name: name.into(),
+            mac: None,
+            mtu: 1500,
+            up: true,
+            is_enabled: true,
+            kind: kind.map(str::to_owned),
+        })
+    }
+
+    #[test]
+    fn a_name_leads_to_its_link_else_to_the_one_that_had_it() {
+        let mut machine = Machine::default();
+        assert!(machine.take(&link(7, "left", Some("veth"))));
+        machine.hold(["left", "right"]);
+        let first = machine.identity("left").unwrap();
+        assert_eq!((first.index, machine.identity("right")), (7, None));
+        // Renamed: the same link. Renamed back, nothing has changed.
+        assert!(machine.take(&link(7, "wan", Some("veth"))));
+        machine.hold(["left", "right"]);
+        assert_eq!(
+            (machine.identity("left"), machine.link("left").unwrap().name.as_str()),
+            (Some(first), "wan")
+        );
+        // Another link takes the name, and has it.
+        machine.take(&link(9, "left", Some("veth")));
+        assert_eq!(machine.identity("left").unwrap().index, 9);
+        machine.hold(["left"]);
+        assert!(machine.take(&Event::LinkGone(9)));
+        assert_eq!(machine.identity("left"), None, "not the link that had the name before");
+        machine.hold(["left"]);
+        // A link of another kind that gets the number is a stranger.
+        machine.take(&link(9, "left", Some("veth")));
+        machine.hold(["left"]);
+        machine.take(&Event::LinkGone(9));
+        machine.take(&link(9, "other", None));
+        assert_eq!(machine.identity("left"), None);
+        // Gone and come again with its number: another identity.
+        machine.take(&Event::LinkGone(7));
+        machine.take(&link(7, "wan", Some("veth")));
+        assert_ne!(machine.identity("wan"), Some(first));
+        // Everything is read again: all links count as new.
+        let mut again = Machine::default();
+        again.take(&link(7, "wan", Some("veth")));
+        again.keep(&machine);
+        assert_ne!(again.identity("wan"), machine.identity("wan"));
+    }
 
     #[test]
     fn networks_of_several_routers_have_an_anycast_address() {

@@ -37,9 +37,10 @@ use std::time::Duration;
 use fibula::live::TableError;
 use fibula::net::Dual;
 
+use crate::api;
 use crate::config::{Backend, Config, SOCKET};
 use crate::count::{PortCounters, Totals};
-use crate::forward::fabric::{Fabric, Vrf};
+use crate::forward::fabric::{Fabric, Interface, Vrf};
 use crate::forward::{Shared, Worker};
 use crate::io::pcap;
 use crate::kernel::filter::Filter;
@@ -54,7 +55,7 @@ use feeds::Feeds;
 use hops::Hops;
 use machine::Machine;
 use metrics::Metrics;
-use open::{Beside, Queues};
+use open::{Beside, Followed, Queues};
 use plan::{Loaded, Plan};
 use threads::{Common, Rings, Threads};
 use verify::Verify;
@@ -214,6 +215,8 @@ struct Router<'l> {
     counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
     devices: BTreeMap<u32, u16>,
+    /// Devices that were renamed, with their present names.
+    called: BTreeMap<String, String>,
     /// Neighbours that somebody has set in the kernel, which are never asked for.
     fixed: BTreeMap<Key, Mac>,
     /// When forwarding begins at the latest; `None` once it has begun.
@@ -321,6 +324,7 @@ impl<'l> Router<'l> {
             })
             .map_err(machine_error("asking the kernel for links and addresses"))?;
         check_taps(&machine, &beside)?;
+        machine.hold(plan::devices(&config));
         let vrfs = plan::tables(&config, &[])?;
         let mut hops = Hops::default();
         let mut plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops)?;
@@ -355,6 +359,7 @@ impl<'l> Router<'l> {
             counts,
             shared,
             devices,
+            called: BTreeMap::new(),
             fixed: BTreeMap::new(),
             begin_ns: Some(sys::now_ns() + u64::from(config.start_after_s) * 1_000_000_000),
             turns: 0,
@@ -365,6 +370,12 @@ impl<'l> Router<'l> {
             log,
             config,
         };
+        for api::MissingInterface { name, device } in router.missing() {
+            let text = format!(
+                "interface {name}: there is no device {device}; it is taken up when it comes (--require-devices refuses to start)"
+            );
+            (router.log)(Level::Warning, &text);
+        }
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
         router.spawn(&ports, queues, flags)?;
         if let Err(error) = router.feeds.start(&router.config, &router.folder, &flags.stop) {
@@ -375,8 +386,8 @@ impl<'l> Router<'l> {
         Ok(router)
     }
 
-    /// Opens the sockets for queries, and then drops all capabilities. It keeps one if the kernel resolves neighbours, because
-    /// the router must be allowed to ask for that.
+    /// Opens the sockets for queries, and then drops all capabilities. With devices of the kernel it keeps those that it needs to
+    /// ask the kernel for neighbours, and to open sockets on a device that comes later.
     fn open_doors(&mut self) -> Result<(socket::Server, Option<Metrics>), RunError> {
         let path = &self.config.socket;
         // The folder of the default alone is made, where no unit has made it. Another one that is missing is likely a mistake.
@@ -389,7 +400,9 @@ impl<'l> Router<'l> {
         let open = |address| Metrics::open(address).map_err(machine_error(format!("metrics at {address}")));
         let metrics = self.config.metrics.map(open).transpose()?;
         let kernel = self.config.interfaces.iter().any(|interface| interface.backend.link().is_some());
-        let keep = if kernel { sys::NET_ADMIN } else { 0 };
+        let xdp = self.config.interfaces.iter().any(|line| matches!(line.backend, Backend::Xdp { .. }));
+        let keep = if kernel { sys::NET_ADMIN | sys::NET_RAW } else { 0 };
+        let keep = keep | if xdp { sys::IPC_LOCK } else { 0 };
         sys::keep_capabilities(keep).map_err(machine_error("dropping capabilities"))?;
         Ok((socket, metrics))
     }
@@ -484,7 +497,7 @@ impl<'l> Router<'l> {
             });
             if asked.is_ok() {
                 // The dump lacks the ports that are unknown to the kernel. Without this, their links would seem to be gone.
-                machine.keep_ports(&self.machine);
+                machine.keep(&self.machine);
                 changed |= machine != self.machine;
                 self.machine = machine;
                 neighbours.iter().for_each(|neighbour| self.neighbour(neighbour, false));
@@ -500,21 +513,8 @@ impl<'l> Router<'l> {
             );
             (self.log)(Level::Warning, &reason);
         }
-        let moved =
-            self.filter.as_ref().filter(|_| changed).map(|filter| self.kept.follow(&self.machine, filter));
-        for (device, done) in moved.into_iter().flatten() {
-            match done {
-                Ok(index) => (self.log)(
-                    Level::Note,
-                    &format!("device {device} was made again, with number {index}: taken up"),
-                ),
-                Err(reason) => (self.log)(
-                    Level::Warning,
-                    &format!(
-                        "device {device} was made again and cannot be taken up: {reason}; restart the router"
-                    ),
-                ),
-            }
+        if changed {
+            self.follow_devices();
         }
         if changed && let Err(reason) = self.replan() {
             (self.log)(
@@ -522,6 +522,61 @@ impl<'l> Router<'l> {
                 &format!("links or addresses have changed, and cannot be followed: {reason}"),
             );
         }
+    }
+
+    /// Moves ports to the devices that their names lead to now, and logs what has become of these.
+    fn follow_devices(&mut self) {
+        self.machine.hold(plan::devices(&self.config));
+        let followed = self.filter.as_ref().map(|filter| self.kept.follow(&self.machine, filter));
+        for (device, done) in followed.into_iter().flatten() {
+            match done {
+                Followed::Gone => (self.log)(
+                    Level::Warning,
+                    &format!(
+                        "device {device} is gone: what leads there is dropped as interface-missing until it comes again"
+                    ),
+                ),
+                Followed::TakenUp(index) => (self.log)(
+                    Level::Note,
+                    &format!("device {device} has come, with number {index}: taken up"),
+                ),
+                Followed::Failed(reason) => (self.log)(
+                    Level::Warning,
+                    &format!(
+                        "device {device} cannot be taken up: {reason}; set it down and up, or restart the router"
+                    ),
+                ),
+            }
+        }
+        let called = plan::devices(&self.config).filter_map(|device| {
+            let name = &self.machine.link(device)?.name;
+            (name != device).then(|| (device.to_owned(), name.clone()))
+        });
+        let called = called.collect();
+        for (device, name) in &called {
+            if self.called.get(device) != Some(name) {
+                (self.log)(
+                    Level::Warning,
+                    &format!(
+                        "device {device} is called {name} now: the router goes on with it; change 'device', or a restart does not find it"
+                    ),
+                );
+            }
+        }
+        self.called = called;
+    }
+
+    /// Returns the interfaces whose devices are missing, each with its device.
+    fn missing(&self) -> Vec<api::MissingInterface> {
+        let fabric = self.shared.fabric();
+        let lines = fabric.interfaces.iter().zip(&self.config.interfaces);
+        lines
+            .filter(|(interface, _)| interface.missing)
+            .map(|(interface, line)| api::MissingInterface {
+                name: interface.name.clone(),
+                device: line.backend.link().unwrap_or_default().to_owned(),
+            })
+            .collect()
     }
 
     fn neighbour(&mut self, neighbour: &Neighbour, gone: bool) {
@@ -574,7 +629,8 @@ impl<'l> Router<'l> {
         plan.warnings.iter().for_each(|warning| (self.log)(Level::Warning, warning));
         // Keep the old fabric, to see below which links have changed.
         let before = self.shared.fabric();
-        let after: Vec<_> = plan.fabric.interfaces.iter().map(|interface| interface.up).collect();
+        let state = |interface: &Interface| (interface.up, interface.missing);
+        let after: Vec<_> = plan.fabric.interfaces.iter().map(state).collect();
         if let Some(filter) = &mut self.filter {
             filter.set_addresses(plan.locals.iter().copied()).map_err(ControlError::Filter)?;
         }
@@ -591,10 +647,13 @@ impl<'l> Router<'l> {
         self.counts.resize(self.vrfs.len(), Dual::default());
         let feeds = &mut self.feeds;
         feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts)?;
-        for (number, (interface, &up)) in before.interfaces.iter().zip(&after).enumerate() {
+        for (number, (interface, &(up, missing))) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
-                let word = if up { "up" } else { "down" };
-                (self.log)(Level::Note, &format!("interface {}: link {word}", interface.name));
+                // A device that is gone was logged as gone.
+                if !missing {
+                    let word = if up { "up" } else { "down" };
+                    (self.log)(Level::Note, &format!("interface {}: link {word}", interface.name));
+                }
                 if !up {
                     // Other stations may be at the other end when the link comes up again.
                     self.shared.neighbours.forget_interface(number as u16);

@@ -4,8 +4,9 @@ use std::io;
 use std::iter::repeat_with;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::machine::{self, Machine};
+use super::machine::{self, Identity, Machine};
 #[cfg(feature = "dpdk")]
 use super::plan;
 use super::{RunError, machine_error};
@@ -13,11 +14,12 @@ use crate::config::{Backend, Config, Shape, XdpMode};
 #[cfg(feature = "dpdk")]
 use crate::io::dpdk;
 use crate::io::packet::{Receive, Socket, Transmit};
-use crate::io::ports::{Common, Input, Output, Ports, Sink, Source};
+use crate::io::ports::{Common, End, Input, Mailbox, Output, Ports, Sink, Source};
 use crate::io::tap::Tap;
-use crate::io::xdp::{self, Queue};
+use crate::io::xdp;
 use crate::kernel::device::{self, Promiscuous};
-use crate::kernel::filter::{Attached, Filter};
+use crate::kernel::filter::{Attached, Filter, Redirect};
+use crate::kernel::netlink::Link;
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
@@ -31,6 +33,8 @@ pub(super) struct Queues {
     /// Resources that ports share, indexed by receiving thread and by sending thread. If threads do both, their resources are in
     /// the first list.
     common: [Vec<Common>; 2],
+    /// Of each receiving thread and of each sending thread. Threads that do both have that of the first list.
+    mailboxes: [Vec<Arc<Mailbox>>; 2],
 }
 
 impl Queues {
@@ -38,28 +42,32 @@ impl Queues {
     pub(super) fn apart(self) -> (Vec<Ports>, Vec<Ports>) {
         let [receiving, sending] =
             self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
+        let [receivers, senders] = self.mailboxes;
         let receive =
-            self.sources.into_iter().zip(receiving).map(|(sources, common)| {
-                ports(sources.into_iter().map(|source| (source, Sink::None)), common)
+            self.sources.into_iter().zip(receiving).zip(receivers).map(|((sources, common), mailbox)| {
+                ports(sources.into_iter().map(|source| (source, Sink::None)), common, mailbox)
             });
-        let send = self
-            .sinks
-            .into_iter()
-            .zip(sending)
-            .map(|(sinks, common)| ports(sinks.into_iter().map(|sink| (Source::None, sink)), common));
+        let send = self.sinks.into_iter().zip(sending).zip(senders).map(|((sinks, common), mailbox)| {
+            ports(sinks.into_iter().map(|sink| (Source::None, sink)), common, mailbox)
+        });
         (receive.collect(), send.collect())
     }
 
     /// Combines the ends, for threads that both receive and send.
     pub(super) fn together(self) -> Vec<Ports> {
         let [both, _] = self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
-        let ends = self.sources.into_iter().zip(self.sinks).zip(both);
-        ends.map(|((sources, sinks), common)| ports(sources.into_iter().zip(sinks), common)).collect()
+        let [mailboxes, _] = self.mailboxes;
+        let ends = self.sources.into_iter().zip(self.sinks).zip(both).zip(mailboxes);
+        ends.map(|(((sources, sinks), common), mailbox)| {
+            ports(sources.into_iter().zip(sinks), common, mailbox)
+        })
+        .collect()
     }
 }
 
-fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>) -> Ports {
+fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>, mailbox: Arc<Mailbox>) -> Ports {
     let mut ports = Ports::default();
+    ports.set_mailbox(mailbox);
     ends.for_each(|(source, sink)| ports.push(source, sink));
     if let Some(common) = common {
         ports.set_common(common);
@@ -67,59 +75,209 @@ fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>) -> 
     ports
 }
 
-/// State that must live as long as the router runs: attached filters, promiscuous mode, and ports of DPDK.
+/// State that must live as long as the router runs: the ports of devices, promiscuous mode, and ports of DPDK.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    attached: Vec<Attached>,
-    packet: Vec<PacketPort>,
-    promiscuous: Vec<Promiscuous>,
+    devices: Vec<DevicePort>,
+    opener: Option<xdp::Opener>,
+    mailboxes: [Vec<Arc<Mailbox>>; 2],
+    /// Whether devices are put into promiscuous mode.
+    bridge: bool,
+    /// Whether the router has taken over from the kernel.
+    has_begun: bool,
     #[cfg(feature = "dpdk")]
-    ports: std::collections::HashMap<String, std::sync::Arc<dpdk::Port>>,
+    ports: std::collections::HashMap<String, Arc<dpdk::Port>>,
 }
 
-/// A port of packet sockets.
+/// A port of a device of the kernel.
 #[derive(Debug)]
-struct PacketPort {
+struct DevicePort {
+    port: usize,
     device: String,
-    /// The number of the device that it is at.
-    index: u32,
-    sockets: Vec<Socket>,
-    /// The filter, once the router forwards.
+    /// The device that it is at, if there is one.
+    at: Option<Identity>,
+    /// The link of the device was down, so that the port could not be taken up. It is tried again when the link is up.
+    waits: bool,
+    means: Means,
+    /// The filter or the program, once the router forwards.
     attached: Option<Attached>,
+    promiscuous: Option<Promiscuous>,
+}
+
+/// The sockets of a port, by back end.
+#[derive(Debug)]
+enum Means {
+    Packet {
+        frames: usize,
+        /// By receiving thread.
+        receive: Vec<Socket>,
+        transmit: Vec<Socket>,
+        /// Whether the sockets that receive are in a fanout group, which binds them to their device for good.
+        joined: bool,
+    },
+    Xdp {
+        wanted: xdp::Wanted,
+        mode: XdpMode,
+        redirect: Redirect,
+        threads: usize,
+    },
+}
+
+/// What has become of the device of a port.
+#[derive(Debug)]
+pub(super) enum Followed {
+    /// It is gone.
+    Gone,
+    /// It has come, or another one with its name.
+    TakenUp(u32),
+    /// It cannot be taken up.
+    Failed(io::Error),
+}
+
+impl DevicePort {
+    /// Gives the sockets a device.
+    fn bind(
+        &mut self,
+        link: &Link,
+        opener: Option<&mut xdp::Opener>,
+        mailboxes: &[Vec<Arc<Mailbox>>; 2],
+    ) -> io::Result<()> {
+        match &mut self.means {
+            Means::Packet { frames, receive, transmit, joined } => {
+                transmit.iter().try_for_each(|socket| socket.move_to(link.index))?;
+                if std::mem::take(joined) {
+                    let rings: Vec<Receive> =
+                        receive.iter().map(|_| Receive::open(*frames)).collect::<io::Result<_>>()?;
+                    *receive = rings.iter().map(Receive::socket).collect::<io::Result<_>>()?;
+                    for (ring, mailbox) in rings.into_iter().zip(&mailboxes[0]) {
+                        mailbox.put(self.port, End::Source(Source::Packet(ring)));
+                    }
+                }
+            }
+            Means::Xdp { wanted, redirect, threads, .. } => {
+                wanted.queues = queues(&link.name, *threads)?;
+                let Some(opener) = opener else { return Ok(()) };
+                let sockets = opener.open(wanted, link.index)?;
+                redirect.set_sockets(&sockets.descriptors)?;
+                for (ends, mailboxes) in [sockets.receivers, sockets.senders].into_iter().zip(mailboxes) {
+                    for (ends, mailbox) in ends.into_iter().zip(mailboxes) {
+                        mailbox.put(self.port, End::Sockets(ends));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over from the kernel. The filter first, so that the kernel forwards nothing that the router forwards too.
+    fn attach(&mut self, index: u32, filter: &Filter) -> io::Result<()> {
+        let attached = match &self.means {
+            Means::Packet { .. } => filter.attach(index),
+            Means::Xdp { mode: XdpMode::Native, redirect, .. } => redirect.attach(index, true),
+            Means::Xdp { mode: XdpMode::Generic, redirect, .. } => redirect.attach(index, false),
+            Means::Xdp { mode: XdpMode::Auto, redirect, .. } => {
+                redirect.attach(index, true).or_else(|_| redirect.attach(index, false))
+            }
+        };
+        match attached {
+            Ok(attached) => self.attached = Some(attached),
+            // The device has it still: it was only believed to be another one, because events were lost.
+            Err(error) if self.attached.is_some() && error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        if let Means::Packet { receive, joined, .. } = &mut self.means {
+            receive.iter().try_for_each(|socket| socket.move_to(index))?;
+            if let [first, others @ ..] = &receive[..]
+                && !others.is_empty()
+                && !*joined
+            {
+                let group = first.join(None)?;
+                *joined = true;
+                others.iter().try_for_each(|socket| socket.join(Some(group)).map(drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up a device, as far as the router has begun to forward.
+    fn take_up(
+        &mut self,
+        (link, identity): (&Link, Identity),
+        filter: &Filter,
+        kept: (Option<&mut xdp::Opener>, &[Vec<Arc<Mailbox>>; 2], bool, bool),
+    ) -> io::Result<()> {
+        let (opener, mailboxes, bridge, has_begun) = kept;
+        self.at = Some(identity);
+        let mut done = self.bind(link, opener, mailboxes);
+        if bridge {
+            done = done.and_then(|()| {
+                self.promiscuous = Some(device::promiscuous(link.index)?);
+                Ok(())
+            });
+        }
+        if has_begun {
+            done = done.and_then(|()| self.attach(link.index, filter));
+        }
+        // A socket of AF_XDP and a fanout group need a device that is up. It will be, or its link has other reasons to be down.
+        self.waits = done.is_err() && !link.is_enabled;
+        if self.waits { Ok(()) } else { done }
+    }
+}
+
+/// Returns how many queues a device has, if they are enough for the threads.
+fn queues(device: &str, threads: usize) -> io::Result<usize> {
+    let count = xdp::queues(device);
+    if count < threads {
+        return Err(io::Error::other(format!(
+            "{device} has {count} receive queues: with back end af-xdp, at most as many threads; or 'ethtool -L {device} rx {threads}'"
+        )));
+    }
+    Ok(count)
 }
 
 impl Kept {
-    /// Moves ports to devices that have their names and other numbers, because they were deleted and made again. Returns the
-    /// names of the devices, each with the number or why it failed.
-    pub(super) fn follow(&mut self, machine: &Machine, filter: &Filter) -> Vec<(String, io::Result<u32>)> {
-        let mut moved = Vec::new();
-        for port in self.packet.iter_mut().filter(|port| port.attached.is_some()) {
-            let Some(link) = machine.link(&port.device).filter(|link| link.index != port.index) else {
+    /// Moves ports to the devices that their names lead to now. A device may have come, have been deleted and made again, or have
+    /// been moved to this network namespace. Returns the names of the devices that have changed.
+    pub(super) fn follow(&mut self, machine: &Machine, filter: &Filter) -> Vec<(String, Followed)> {
+        let mut followed = Vec::new();
+        for port in &mut self.devices {
+            let Some((link, identity)) = machine.link(&port.device).zip(machine.identity(&port.device))
+            else {
+                if port.at.take().is_some() {
+                    port.waits = false;
+                    (port.attached, port.promiscuous) = (None, None);
+                    if let (Means::Xdp { .. }, Some(opener)) = (&port.means, &mut self.opener) {
+                        opener.forget(port.port);
+                    }
+                    followed.push((port.device.clone(), Followed::Gone));
+                }
                 continue;
             };
-            // The filter first, so that the kernel forwards nothing that the router forwards too.
-            let done = filter.attach(link.index).and_then(|attached| {
-                port.sockets.iter().try_for_each(|socket| socket.move_to(link.index))?;
-                port.attached = Some(attached);
-                Ok(link.index)
-            });
-            // Not tried again at every event if it fails.
-            port.index = link.index;
-            moved.push((port.device.clone(), done));
+            if port.at == Some(identity) && !(port.waits && link.is_enabled) {
+                continue;
+            }
+            let is_new = port.at != Some(identity);
+            let kept = (self.opener.as_mut(), &self.mailboxes, self.bridge, self.has_begun);
+            match port.take_up((link, identity), filter, kept) {
+                Ok(()) if is_new => followed.push((port.device.clone(), Followed::TakenUp(link.index))),
+                Ok(()) => {}
+                // Not tried again at every event if it fails.
+                Err(error) => followed.push((port.device.clone(), Followed::Failed(error))),
+            }
         }
-        moved
+        followed
     }
 
-    /// Takes over from the kernel: attaches the filter, which keeps it from forwarding, and lets the rings take frames.
+    /// Takes over from the kernel: attaches filters and programs, which keep it from forwarding, and lets the rings take frames.
+    /// Ports whose devices are missing or down follow when these are there.
     pub(super) fn begin(&mut self, machine: &Machine, filter: &Filter) -> Result<(), RunError> {
-        for port in &mut self.packet {
-            if let Some(link) = machine.link(&port.device) {
-                port.index = link.index;
+        self.has_begun = true;
+        for port in self.devices.iter_mut().filter(|port| !port.waits) {
+            let Some(link) = machine.link(&port.device).filter(|_| port.at.is_some()) else { continue };
+            match port.attach(link.index, filter) {
+                Err(_) if !link.is_enabled => port.waits = true,
+                done => done.map_err(machine_error(format!("taking up {}", port.device)))?,
             }
-            let attached = filter.attach(port.index);
-            port.attached = Some(attached.map_err(machine_error(format!("filter of {}", port.device)))?);
-            let begun = port.sockets.iter().try_for_each(|socket| socket.begin(port.index));
-            begun.map_err(machine_error(format!("rings of {}", port.device)))?;
         }
         Ok(())
     }
@@ -127,8 +285,10 @@ impl Kept {
     /// Hands back to the kernel. Frames that are in the rings are forwarded still. No frame is forwarded twice; one that comes
     /// between the two steps of its device is lost.
     pub(super) fn hand_back(&mut self) {
-        for port in &mut self.packet {
-            port.sockets.iter().for_each(|socket| socket.end(port.index));
+        for port in &mut self.devices {
+            if let (Means::Packet { receive, .. }, Some(at)) = (&port.means, port.at) {
+                receive.iter().for_each(|socket| socket.end(at.index));
+            }
             port.attached = None;
         }
     }
@@ -218,6 +378,17 @@ fn sends(shape: Shape, port: usize, thread: usize) -> bool {
     }
 }
 
+/// Makes a mailbox for each thread that receives or sends.
+fn mailboxes(config: &Config) -> [Vec<Arc<Mailbox>>; 2] {
+    let make = |count: usize| -> Vec<Arc<Mailbox>> { (0..count).map(|_| Arc::default()).collect() };
+    let receivers = make(config.shape.receiving(config.threads));
+    let senders = match config.shape {
+        Shape::Complete => receivers.clone(),
+        shape => make(shape.sending(config.threads)),
+    };
+    [receivers, senders]
+}
+
 /// Opens files and taps, and leaves places for the rings.
 pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) -> Result<Queues, RunError> {
     let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
@@ -233,6 +404,7 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
         sources: (0..receiving).map(|_| Vec::new()).collect(),
         sinks: (0..sending).map(|_| Vec::new()).collect(),
         common: Default::default(),
+        mailboxes: mailboxes(config),
     };
     for (number, backend) in ports.iter().enumerate() {
         let mut taps = Vec::new();
@@ -273,8 +445,8 @@ fn create(path: &Path) -> Result<Sink, RunError> {
     Ok(Sink::File(Box::new(file)))
 }
 
-/// Opens the rings in the places that [`files_and_taps`] has left for them. Also keeps the kernel from forwarding frames that
-/// arrive at the router's devices. `locals` are the machine's addresses.
+/// Opens the rings in the places that [`files_and_taps`] has left for them, and takes up the devices that are there. Also loads
+/// what keeps the kernel from forwarding frames that arrive at the router's devices. `locals` are the machine's addresses.
 pub(super) fn rings(
     ports: &[Backend],
     machine: &Machine,
@@ -289,98 +461,102 @@ pub(super) fn rings(
     let filter = if config.bridge { Filter::load_everything() } else { Filter::load() };
     let mut filter = filter.map_err(machine_error("loading the filter"))?;
     filter.set_addresses(locals.iter().copied()).map_err(machine_error("addresses of the filter"))?;
-    for device in ports.iter().filter(|port| config.bridge && port.is_device()).map(Backend::device) {
-        let promiscuous = device::promiscuous(link(machine, &device)?);
-        kept.promiscuous.push(promiscuous.map_err(machine_error(device))?);
-    }
+    kept.bridge = config.bridge;
+    kept.mailboxes.clone_from(&queues.mailboxes);
+    memory(ports, machine, config, queues, kept)?;
     for (number, backend) in ports.iter().enumerate() {
-        let Backend::Packet { device, frames } = backend else { continue };
-        let link = link(machine, device)?;
-        let mut moving = Vec::new();
-        // Groups are shared by the whole network namespace, so the number must differ between ports and between routers.
-        let fanout = (queues.sources.len() > 1).then_some((std::process::id() as u16) ^ (number as u16) << 8);
-        let ring = |error| RunError::Machine(format!("rings of {device}"), error);
-        for sources in &mut queues.sources {
-            let receive = Receive::open(*frames, fanout).map_err(ring)?;
-            moving.push(receive.socket().map_err(ring)?);
-            sources[number] = Source::Packet(receive);
+        let Some(means) = means(number, backend, config, &filter, queues)? else { continue };
+        let device = backend.device();
+        let mut port = DevicePort {
+            port: number,
+            device: device.clone(),
+            at: None,
+            waits: false,
+            means,
+            attached: None,
+            promiscuous: None,
+        };
+        if let Some(there) = machine.link(&device).zip(machine.identity(&device)) {
+            let kept = (kept.opener.as_mut(), &kept.mailboxes, config.bridge, false);
+            port.take_up(there, &filter, kept).map_err(machine_error(format!("taking up {device}")))?;
+        } else if config.require_devices {
+            return Err(RunError::Config(format!("there is no device '{device}'")));
         }
-        for (thread, sinks) in queues.sinks.iter_mut().enumerate() {
-            if sends(config.shape, number, thread) {
-                let transmit = Transmit::open(link, *frames).map_err(ring)?;
-                moving.push(transmit.socket().map_err(ring)?);
-                sinks[number] = Sink::Packet(transmit);
-            }
-        }
-        let device = device.clone();
-        kept.packet.push(PacketPort { device, index: link, sockets: moving, attached: None });
+        kept.devices.push(port);
     }
-    sockets(ports, machine, config, &filter, queues, &mut kept.attached)?;
     Ok(Some(filter))
 }
 
-/// Opens the sockets of AF_XDP, and attaches the programs that give them frames.
-fn sockets(
-    ports: &[Backend],
-    machine: &Machine,
+/// Opens what a port of a device needs, before it has the device. Returns `None` for other ports.
+fn means(
+    number: usize,
+    backend: &Backend,
     config: &Config,
     filter: &Filter,
     queues: &mut Queues,
-    attached: &mut Vec<Attached>,
-) -> Result<(), RunError> {
-    let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
-    let mut wanted: Vec<Vec<Queue>> = vec![Vec::new(); receiving];
-    let mut sent: Vec<Vec<Queue>> = vec![Vec::new(); sending];
-    for (port, backend) in ports.iter().enumerate() {
-        let Backend::Xdp { device, frames, .. } = backend else { continue };
-        let (link, count) = (link(machine, device)?, xdp::queues(device));
-        let senders: Vec<usize> = (0..sending).filter(|&thread| sends(config.shape, port, thread)).collect();
-        let threads = receiving.max(senders.len());
-        if count < threads {
-            return Err(RunError::Config(format!(
-                "{device} has {count} receive queues: with back end af-xdp, at most as many threads; or 'ethtool -L {device} rx {threads}'"
-            )));
+) -> Result<Option<Means>, RunError> {
+    match backend {
+        Backend::Packet { device, frames } => {
+            let ring = |error| RunError::Machine(format!("rings of {device}"), error);
+            let (mut receive, mut transmit) = (Vec::new(), Vec::new());
+            for sources in &mut queues.sources {
+                let opened = Receive::open(*frames).map_err(ring)?;
+                receive.push(opened.socket().map_err(ring)?);
+                sources[number] = Source::Packet(opened);
+            }
+            for (thread, sinks) in queues.sinks.iter_mut().enumerate() {
+                if sends(config.shape, number, thread) {
+                    let opened = Transmit::open(*frames).map_err(ring)?;
+                    transmit.push(opened.socket().map_err(ring)?);
+                    sinks[number] = Sink::Packet(opened);
+                }
+            }
+            Ok(Some(Means::Packet { frames: *frames, receive, transmit, joined: false }))
         }
-        let queue = |queue: usize| Queue { port, device: link, queue: queue as u32, frames: *frames };
-        // Every queue of the device needs a socket, because the device may receive frames in any of them.
-        for number in 0..count {
-            wanted[number % receiving].push(queue(number));
+        Backend::Xdp { device, frames, mode } => {
+            let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
+            let redirect = filter.redirect(tagged);
+            let redirect = redirect.map_err(machine_error(format!("program of AF_XDP for {device}")))?;
+            let wanted = wanted(number, *frames, config);
+            let threads = wanted.queues;
+            Ok(Some(Means::Xdp { wanted, mode: *mode, redirect, threads }))
         }
-        for (number, thread) in senders.into_iter().enumerate() {
-            sent[thread].push(queue(number));
-        }
+        _ => Ok(None),
     }
-    if wanted.iter().all(Vec::is_empty) {
-        return Ok(());
-    }
-    let opened = match config.shape {
-        Shape::Complete => xdp::together(&wanted, ports.len()),
-        _ => xdp::apart(&wanted, &sent, ports.len()),
-    };
-    let xdp::Opened { receivers, senders } = opened.map_err(machine_error("sockets of AF_XDP"))?;
-    for (port, backend) in ports.iter().enumerate() {
-        let Backend::Xdp { device, mode, .. } = backend else { continue };
-        let mut sockets = Vec::new();
-        for (thread, wanted) in wanted.iter().enumerate() {
-            let numbers = wanted.iter().filter(|queue| queue.port == port).map(|queue| queue.queue);
-            sockets.extend(numbers.zip(receivers[thread].descriptors(port)));
-        }
-        let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
-        let link = link(machine, device)?;
-        let attach = |native| filter.attach_xdp(link, native, tagged, &sockets);
-        let done = match mode {
-            XdpMode::Native => attach(true),
-            XdpMode::Generic => attach(false),
-            XdpMode::Auto => attach(true).or_else(|_| attach(false)),
-        };
-        attached.push(done.map_err(machine_error(format!("program of AF_XDP for {device}")))?);
-    }
-    queues.common = [receivers, senders].map(|ends| ends.into_iter().map(Common::Xdp).collect());
-    Ok(())
 }
 
-fn link(machine: &Machine, device: &str) -> Result<u32, RunError> {
-    let link =
-        machine.link(device).ok_or_else(|| RunError::Config(format!("there is no device '{device}'")))?;
-    Ok(link.index)
+/// Describes a port of AF_XDP with as many queues as its threads need.
+fn wanted(port: usize, frames: usize, config: &Config) -> xdp::Wanted {
+    let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
+    let senders: Vec<usize> = (0..sending).filter(|&thread| sends(config.shape, port, thread)).collect();
+    xdp::Wanted { port, frames, queues: receiving.max(senders.len()), senders }
+}
+
+/// Takes memory for the frames of AF_XDP: for the queues that the devices have now, or that the threads need at least.
+fn memory(
+    ports: &[Backend],
+    machine: &Machine,
+    config: &Config,
+    queues: &mut Queues,
+    kept: &mut Kept,
+) -> Result<(), RunError> {
+    let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
+    let mut all = Vec::new();
+    for (number, backend) in ports.iter().enumerate() {
+        let Backend::Xdp { device, frames, .. } = backend else { continue };
+        let mut wanted = wanted(number, *frames, config);
+        if machine.link(device).is_some() {
+            wanted.queues = wanted.queues.max(xdp::queues(device));
+        }
+        all.push(wanted);
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    let apart = (config.shape != Shape::Complete).then_some(sending);
+    let opened = xdp::Opener::new(&all, receiving, apart).map_err(machine_error("memory of AF_XDP"));
+    let (opener, receivers, senders) = opened?;
+    kept.opener = Some(opener);
+    queues.common = [receivers, senders].map(|ends| ends.into_iter().map(Common::Xdp).collect());
+    Ok(())
 }

@@ -57,6 +57,11 @@ pub(super) fn ports(config: &Config) -> Vec<Backend> {
     ports
 }
 
+/// Returns the names of the kernel's devices that a configuration has.
+pub(super) fn devices(config: &Config) -> impl Iterator<Item = &str> {
+    config.interfaces.iter().filter_map(|interface| interface.backend.link())
+}
+
 /// A fabric and its routes.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -169,6 +174,7 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
         vrf: line.vrf,
         urpf: line.urpf,
         kernel,
+        missing: line.backend.link().is_some() && link.is_none(),
         up: line.backend.link().is_none_or(|_| link.is_some_and(|link| link.up))
             && own.is_none_or(|port| port.up),
     }
@@ -354,7 +360,8 @@ mod tests {
         let mut machine = Machine::default();
         for (index, name) in [(1, "lo"), (2, "eth0"), (3, "eth1")] {
             let mac = Some(Mac([2, 0, 0, 0, 0, index as u8]));
-            let link = Link { index, name: name.into(), mac, mtu: 1400, up: true };
+            let link =
+                Link { index, name: name.into(), mac, mtu: 1400, up: true, is_enabled: true, kind: None };
             assert!(machine.take(&Event::Link(link.clone())));
             assert!(!machine.take(&Event::Link(link)), "nothing new");
         }

@@ -358,6 +358,7 @@ mod tests {
             urpf: Urpf::Off,
             kernel: false,
             up: true,
+            missing: false,
         };
         let via = |interface, ip| Some(Hop::Via { interface, gateway: Gateway::V4(ip) });
         let hops = vec![

@@ -83,7 +83,11 @@ pub(super) fn jobs(
                 let common = common.clone();
                 jobs.push(Job::new(format!("worker {number}"), move || {
                     let mut io = ends.direct(sinks);
-                    look_up(worker, &mut io, |_| true, Staged::ended, &common, number == 0);
+                    let ready = |io: &mut Staged<stage::Direct<Ports>>| {
+                        io.out().0.take_up();
+                        true
+                    };
+                    look_up(worker, &mut io, ready, Staged::ended, &common, number == 0);
                     io.out().0.flush().map_err(machine_error("writing frames"))
                 }));
             }
@@ -207,6 +211,7 @@ fn prepared(job: Box<dyn FnOnce() -> Outcome + Send>, place: Option<usize>) -> O
 fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> Outcome {
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
+        io.take_up();
         let now_ns = sys::now_ns();
         let mut received = 0;
         for port in 0..common.lost.len() {
@@ -253,6 +258,7 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     let files = io.has_files();
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
+        io.take_up();
         let mut received = 0;
         for port in 0..common.lost.len() {
             // A file waits until there is room. Other frames are dropped instead.
@@ -312,6 +318,7 @@ fn look_up<I: Io>(
 fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
     let (mut idle, mut since_ns) = (Idle::default(), None);
     loop {
+        io.take_up();
         let sent = stage.turn(&mut io);
         if sent == 0 {
             // A write error ends the thread, because otherwise its full rings would hold up the workers.

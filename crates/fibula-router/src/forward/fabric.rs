@@ -89,6 +89,8 @@ pub struct Interface {
     pub kernel: bool,
     /// Whether its link is up.
     pub up: bool,
+    /// Whether its device does not exist. Its link is not up then.
+    pub missing: bool,
 }
 
 impl Interface {
@@ -315,6 +317,7 @@ mod tests {
             urpf: Urpf::Off,
             kernel: false,
             up: true,
+            missing: false,
         };
         let own = Own::of(&[interface(0, 1, 1 << 64), interface(1, 2, 2)]);
         assert!(own.contains(0, false, 1) && own.contains(0, true, 1 << 64) && own.contains(1, true, 2));

@@ -43,7 +43,7 @@ impl Worker {
             return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
         }
         if !way.up {
-            return Err(Refused::telling(DropReason::InterfaceDown, Problem::HostUnreachable));
+            return Err(Refused::telling(away(way), Problem::HostUnreachable));
         }
         if offload.segment != 0 && !io.segments(way.port) {
             return Err(DropReason::OffloadUnsupported.into());
@@ -367,6 +367,11 @@ impl Worker {
 }
 
 /// Returns the neighbour that a packet is sent to.
+/// Returns why packets cannot leave by an interface that is not up.
+fn away(way: &Interface) -> DropReason {
+    if way.missing { DropReason::InterfaceMissing } else { DropReason::InterfaceDown }
+}
+
 fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
     match gateway {
         Some(Gateway::V4(address)) => Key::v4(out, address),

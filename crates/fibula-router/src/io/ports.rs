@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::kernel::sys;
 
@@ -11,7 +13,7 @@ use crate::kernel::sys;
 use super::dpdk::Dpdk;
 use super::packet::{Receive, Transmit};
 use super::tap::{Sender, Tap};
-use super::xdp::Xdp;
+use super::xdp::{self, Xdp};
 use super::{BURST, Io, Offload, Received, pcap};
 
 /// The source of a port's frames.
@@ -189,9 +191,36 @@ impl Output {
     }
 }
 
+/// An end of a port that takes the place of another.
+#[derive(Debug)]
+pub enum End {
+    /// Where frames come from.
+    Source(Source),
+    /// Where frames go.
+    Sink(Sink),
+    /// Sockets of AF_XDP.
+    Sockets(xdp::Ends),
+}
+
+/// New ends of ports, on their way to a thread that runs.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    is_full: AtomicBool,
+    ends: Mutex<Vec<(usize, End)>>,
+}
+
+impl Mailbox {
+    /// Sends the new end of a port.
+    pub fn put(&self, port: usize, end: End) {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).push((port, end));
+        self.is_full.store(true, Ordering::Release);
+    }
+}
+
 /// The ports of a worker.
 #[derive(Debug, Default)]
 pub struct Ports {
+    mailbox: Arc<Mailbox>,
     sources: Vec<Source>,
     sinks: Vec<Sink>,
     common: Option<Box<Common>>,
@@ -203,6 +232,38 @@ impl Ports {
     pub fn push(&mut self, source: Source, sink: Sink) {
         self.sources.push(source);
         self.sinks.push(sink);
+    }
+
+    /// Sets where new ends come from.
+    pub fn set_mailbox(&mut self, mailbox: Arc<Mailbox>) {
+        self.mailbox = mailbox;
+    }
+
+    /// Takes up new ends of ports. Call it between two bursts.
+    #[inline]
+    pub fn take_up(&mut self) {
+        if self.mailbox.is_full.load(Ordering::Relaxed) {
+            self.take_up_all();
+        }
+    }
+
+    #[cold]
+    fn take_up_all(&mut self) {
+        self.mailbox.is_full.store(false, Ordering::Relaxed);
+        // After the flag, so that an end that comes in between sets it again.
+        let ends = std::mem::take(&mut *self.mailbox.ends.lock().unwrap_or_else(PoisonError::into_inner));
+        for (port, end) in ends {
+            if self.sources.len() <= port {
+                self.sources.resize_with(port + 1, || Source::None);
+                self.sinks.resize_with(port + 1, || Sink::None);
+            }
+            match (end, self.common.as_deref_mut()) {
+                (End::Source(source), _) => self.sources[port] = source,
+                (End::Sink(sink), _) => self.sinks[port] = sink,
+                (End::Sockets(ends), Some(Common::Xdp(xdp))) => xdp.replace(port, ends),
+                (End::Sockets(_), _) => {}
+            }
+        }
     }
 
     /// Sets the back end that the ports share.
@@ -234,6 +295,10 @@ impl Ports {
         let count = fds.iter().take_while(|entry| entry.fd >= 0).count();
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds[..count], milliseconds);
+        for entry in fds[..count].iter().filter(|entry| entry.revents & libc::POLLERR != 0) {
+            // The device is down or gone. Unless it is taken, the error ends every further wait at once.
+            sys::take_error(entry.fd);
+        }
     }
 
     /// Returns whether all sources are files, and all have been read.

@@ -43,6 +43,8 @@ const XDP: u32 = 37;
 /// Flags of a link of XDP: in the kernel's own code, and in the driver.
 const XDP_GENERIC: u32 = 2;
 const XDP_DRIVER: u32 = 4;
+/// Most queues of a device.
+const QUEUES: u32 = 1024;
 /// Most addresses of a machine.
 const ADDRESSES: u32 = 16_384;
 
@@ -66,8 +68,13 @@ pub struct Filter {
 #[derive(Debug)]
 pub struct Attached {
     _link: OwnedFd,
-    /// The sockets that a program gives frames to.
-    _map: Option<OwnedFd>,
+}
+
+/// A program that gives the frames of a device to AF_XDP sockets.
+#[derive(Debug)]
+pub struct Redirect {
+    program: OwnedFd,
+    sockets: OwnedFd,
 }
 
 impl Filter {
@@ -100,32 +107,20 @@ impl Filter {
         link(&self.program, device, TCX_INGRESS, 0)
     }
 
-    /// Attaches a program to a device that gives its frames to AF_XDP sockets, by the number of their queue. It passes the same
-    /// frames as the filter. With `tagged`, it gives frames with a VLAN tag to the sockets.
+    /// Loads a program that gives the frames of a device to AF_XDP sockets. It passes the same frames to the kernel as the filter.
+    /// With `tagged`, it gives frames with a VLAN tag to the sockets.
     ///
     /// # Errors
-    /// When the device is gone, or cannot have such a program in this mode.
-    pub fn attach_xdp(
-        &self,
-        device: u32,
-        native: bool,
-        tagged: bool,
-        sockets: &[(u32, RawFd)],
-    ) -> io::Result<Attached> {
-        let most = sockets.iter().map(|socket| socket.0 + 1).max().unwrap_or(1);
-        let queues = map(MAP_TYPE_XSK, 4, most)?;
-        for (queue, socket) in sockets {
-            element(&queues, MAP_UPDATE, &queue.to_ne_bytes(), &socket.to_ne_bytes())?;
-        }
+    /// See [`load`](Self::load).
+    pub fn redirect(&self, tagged: bool) -> io::Result<Redirect> {
+        let sockets = map(MAP_TYPE_XSK, 4, QUEUES)?;
         let addresses = self.addresses.as_raw_fd();
         let code = match self.everything {
-            true => super::redirect::everything(queues.as_raw_fd()),
-            false => super::redirect::program(addresses, queues.as_raw_fd(), tagged),
+            true => super::redirect::everything(sockets.as_raw_fd()),
+            false => super::redirect::program(addresses, sockets.as_raw_fd(), tagged),
         };
         let program = load(PROGRAM_TYPE_XDP, XDP, b"fibula_sockets", &code)?;
-        let mut attached = link(&program, device, XDP, if native { XDP_DRIVER } else { XDP_GENERIC })?;
-        attached._map = Some(queues);
-        Ok(attached)
+        Ok(Redirect { program, sockets })
     }
 
     /// Sets the machine's addresses, each towards one device. New addresses are added before old ones are removed.
@@ -144,6 +139,27 @@ impl Filter {
         }
         self.present = wanted;
         Ok(())
+    }
+}
+
+impl Redirect {
+    /// Sets the sockets, by the number of their queue. The kernel takes a socket out when it is closed.
+    ///
+    /// # Errors
+    /// When a queue has too high a number, or a socket is not bound.
+    pub fn set_sockets(&self, sockets: &[(u32, RawFd)]) -> io::Result<()> {
+        let set = |(queue, socket): &(u32, RawFd)| {
+            element(&self.sockets, MAP_UPDATE, &queue.to_ne_bytes(), &socket.to_ne_bytes())
+        };
+        sockets.iter().try_for_each(set)
+    }
+
+    /// Attaches the program to a device, given by its number.
+    ///
+    /// # Errors
+    /// When the device is gone, or cannot have such a program in this mode.
+    pub fn attach(&self, device: u32, native: bool) -> io::Result<Attached> {
+        link(&self.program, device, XDP, if native { XDP_DRIVER } else { XDP_GENERIC })
     }
 }
 
@@ -175,7 +191,7 @@ fn link(program: &OwnedFd, device: u32, place: u32, flags: u32) -> io::Result<At
     for (at, value) in [(0, program.as_raw_fd() as u32), (4, device), (8, place), (12, flags)] {
         attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
-    sys::bpf_fd(LINK_CREATE, &mut attributes).map(|link| Attached { _link: link, _map: None })
+    sys::bpf_fd(LINK_CREATE, &mut attributes).map(|link| Attached { _link: link })
 }
 
 /// Changes an entry of a map.

@@ -49,6 +49,10 @@ pub struct Link {
     pub mtu: usize,
     /// Whether it is up and has a carrier.
     pub up: bool,
+    /// Whether it was set up, with or without a carrier.
+    pub is_enabled: bool,
+    /// Kind, as in `ip link add ... type KIND`; `None` for a device of hardware.
+    pub kind: Option<String>,
 }
 
 /// An address of the machine.
@@ -181,8 +185,8 @@ fn ip_of(value: &[u8]) -> Option<IpAddr> {
 }
 
 fn link(message: &[u8]) -> Option<Link> {
-    let name = attribute(message, 16, 3)?;
-    let name = String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
+    let text = |value: &[u8]| String::from_utf8_lossy(value.strip_suffix(&[0]).unwrap_or(value)).into_owned();
+    let name = attribute(message, 16, 3).map(text)?;
     // IFF_UP and IFF_LOWER_UP. Taps and veths report both.
     let up = u32_of(message, 8)? & 0x1_0001 == 0x1_0001;
     Some(Link {
@@ -191,6 +195,8 @@ fn link(message: &[u8]) -> Option<Link> {
         mac: attribute(message, 16, 1).and_then(mac_of),
         mtu: u32_of(attribute(message, 16, 4)?, 0)? as usize,
         up,
+        is_enabled: u32_of(message, 8)? & 1 != 0,
+        kind: attribute(message, 16, 18).and_then(|info| attribute(info, 0, 1)).map(text),
     })
 }
 

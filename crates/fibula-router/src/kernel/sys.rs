@@ -134,6 +134,11 @@ pub(crate) fn umask(mask: u32) -> u32 {
 /// Capability to configure the network. Requests for neighbours need it.
 pub(crate) const NET_ADMIN: u64 = 1 << 12;
 
+/// Capability to open packet sockets and sockets of AF_XDP.
+pub(crate) const NET_RAW: u64 = 1 << 13;
+/// Capability to register memory with the kernel beyond the limit of the process.
+pub(crate) const IPC_LOCK: u64 = 1 << 14;
+
 /// Permanently drops all capabilities of the calling thread except those in `keep`. Never adds any.
 pub(crate) fn keep_capabilities(keep: u64) -> io::Result<()> {
     // struct __user_cap_header_struct: version 3, this thread. Then two of struct __user_cap_data_struct.
@@ -300,6 +305,11 @@ impl Frames {
         (self.memory.base as usize as u64, self.memory.len as u64)
     }
 
+    /// Returns an empty part, which keeps the memory.
+    pub(crate) fn keep(&self) -> Self {
+        Self { memory: Arc::clone(&self.memory), part: 0..0 }
+    }
+
     /// Returns the range of the memory that belongs to this part.
     pub(crate) fn part(&self) -> Range<usize> {
         self.part.clone()
@@ -381,6 +391,11 @@ impl<const WORDS: usize> Ring<WORDS> {
         (self.mask + 1).saturating_sub(used)
     }
 
+    /// Returns how many entries of this side the kernel has not read.
+    pub(crate) fn waiting(&self) -> u32 {
+        (self.mask + 1) - self.room()
+    }
+
     /// Returns whether the kernel has read all entries.
     pub(crate) fn is_read(&self) -> bool {
         self.room() == self.mask + 1
@@ -432,6 +447,14 @@ impl<const WORDS: usize> Drop for Ring<WORDS> {
         // SAFETY: the mapping is this value's, and nothing refers to it any more.
         unsafe { libc::munmap(self.base.cast(), self.len) };
     }
+}
+
+/// Takes the error that a socket has noted, so that it has none any more.
+pub(crate) fn take_error(fd: RawFd) {
+    let (mut value, mut len) = (0i32, size_of::<i32>() as libc::socklen_t);
+    let data = (&raw mut value).cast();
+    // SAFETY: the kernel writes at most `len` bytes, into `value`, and `len`. A wrong descriptor is refused.
+    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, data, &raw mut len) };
 }
 
 /// Reads an option of a socket; returns how many bytes it has.

@@ -40,6 +40,7 @@ pub fn network(table: Table, pairs: usize, bridge: bool) -> Arc<Shared> {
             urpf: Urpf::Off,
             kernel: false,
             up: true,
+            missing: false,
         });
     }
     let ways = || (0..GATEWAYS).map(|gateway| (2 * (gateway % pairs as u32) + 1, gateway + 1));

@@ -87,6 +87,7 @@ fn interface(at: usize) -> Interface {
         urpf: Urpf::Off,
         kernel: true,
         up: true,
+        missing: false,
     }
 }
 

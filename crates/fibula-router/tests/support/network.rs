@@ -17,7 +17,7 @@ use super::frames;
 type Line = (&'static str, usize, u16, usize, &'static str, &'static str, usize, Urpf, bool, bool);
 
 pub const PORTS: [&str; 6] = ["left", "right", "tagged", "host", "loose", "down"];
-const INTERFACES: [Line; 7] = [
+const INTERFACES: [Line; 8] = [
     ("left", 0, 0, 1500, "10.0.0", "2001:db8:0", 0, Urpf::Off, false, true),
     ("right", 1, 0, 1300, "10.0.1", "2001:db8:1", 0, Urpf::Off, false, true),
     ("ten", 2, 10, 1500, "10.0.2", "2001:db8:2", 0, Urpf::Off, false, true),
@@ -25,6 +25,7 @@ const INTERFACES: [Line; 7] = [
     ("host", 3, 0, 1500, "10.0.4", "2001:db8:4", 0, Urpf::Strict, true, true),
     ("loose", 4, 0, 1500, "10.0.5", "2001:db8:5", 0, Urpf::Loose, false, true),
     ("down", 5, 0, 1500, "10.0.6", "2001:db8:6", 0, Urpf::Off, false, false),
+    ("missing", 5, 9, 1500, "10.0.7", "2001:db8:7", 0, Urpf::Off, false, false),
 ];
 
 pub fn fabric() -> Fabric {
@@ -50,6 +51,7 @@ pub fn fabric() -> Fabric {
             urpf,
             kernel,
             up,
+            missing: name == "missing",
         });
         let connected = add(&mut fabric, Hop::Connected { interface: number as u16 });
         for (prefix, hop) in [

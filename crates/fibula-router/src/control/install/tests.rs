@@ -17,6 +17,7 @@ fn interface(name: &str, network: [u8; 4], up: bool) -> Interface {
         urpf: Urpf::Off,
         kernel: true,
         up,
+        missing: false,
     }
 }
 

@@ -244,7 +244,7 @@ impl Router<'_> {
         }
         let (feeds, rib, held) =
             (self.kernel_feeds(), Arc::clone(&self.feeds.rib), Arc::clone(&self.verify.readers));
-        let names = names.owned();
+        let (names, missing_interfaces) = (names.owned(), self.missing());
         let run = move || {
             let _held = held;
             let mut compared_kernel = 0;
@@ -266,6 +266,7 @@ impl Router<'_> {
                 differences,
                 more_differences: walk.more(),
                 not_compared,
+                missing_interfaces,
             };
             // A client that has gone gets no answer.
             let _ = stream.set_write_timeout(Some(STALLED)).and_then(|()| send(&mut stream, &answer));

@@ -69,6 +69,7 @@ impl Bench {
             urpf: Urpf::Off,
             kernel: true,
             up: true,
+            missing: false,
         };
         let mut bench = Self {
             rib: rib(routes, bytes),

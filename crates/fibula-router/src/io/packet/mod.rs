@@ -30,6 +30,8 @@ const TPACKET_V2: i32 = 1;
 const FANOUT_HASH: i32 = 0;
 /// The option of a group that corresponds to PACKET_IGNORE_OUTGOING of a socket.
 const FANOUT_IGNORE_OUTGOING: i32 = 0x4000;
+/// The kernel chooses the number of the group, so that it is no other router's.
+const FANOUT_UNIQUE: i32 = 0x2000;
 const ETH_P_ALL: u16 = 3;
 
 const KERNEL: u32 = 0;
@@ -81,39 +83,42 @@ fn ring(fd: &OwnedFd, option: i32, frames: usize) -> io::Result<Slots> {
 pub struct Socket {
     fd: OwnedFd,
     protocol: u16,
-    fanout: Option<u16>,
 }
 
 impl Socket {
     /// Moves the ring to another device. A socket whose device was deleted has none, and serves the new one from here on.
     ///
     /// # Errors
-    /// When the device is gone, and for sockets that share a device in a fanout group, which the kernel does not move.
+    /// When the device is gone, and for sockets of a fanout group, which the kernel does not move.
     pub fn move_to(&self, device: u32) -> io::Result<()> {
         sys::bind(self.fd.as_fd(), &sys::packet_address(self.protocol, device))
     }
 
-    /// Lets a receive ring take frames of a device from now on. Does nothing for a transmit ring.
+    /// Makes a receive ring, which takes frames of a device already, one of those that share the device by the hash of flows. The
+    /// first opens a `group`, and the others join it. Returns its number.
     ///
     /// # Errors
-    /// When the device is gone.
-    pub fn begin(&self, device: u32) -> io::Result<()> {
-        if self.protocol == 0 {
-            return Ok(());
-        }
-        self.move_to(device)?;
-        if let Some(group) = self.fanout {
-            // After the socket has its device, which is what the members of a group share.
-            let value = i32::from(group) | (FANOUT_HASH | FANOUT_IGNORE_OUTGOING) << 16;
-            sys::set_number(self.fd.as_fd(), SOL_PACKET, PACKET_FANOUT, value)?;
-        }
-        Ok(())
+    /// When the device is down, or the group has another device.
+    pub fn join(&self, group: Option<u16>) -> io::Result<u16> {
+        let flags = FANOUT_HASH | FANOUT_IGNORE_OUTGOING | if group.is_none() { FANOUT_UNIQUE } else { 0 };
+        let value = i32::from(group.unwrap_or(0)) | flags << 16;
+        sys::set_number(self.fd.as_fd(), SOL_PACKET, PACKET_FANOUT, value)?;
+        let mut value = [0; 4];
+        sys::option(self.fd.as_fd(), SOL_PACKET, PACKET_FANOUT, &mut value)?;
+        Ok(u16_of(&value, 0))
     }
 
-    /// Lets a receive ring take no more frames. The sockets of a fanout group go on until they are closed.
+    /// Lets a receive ring take no more frames.
     pub fn end(&self, device: u32) {
-        if self.protocol != 0 {
-            let _ = sys::bind(self.fd.as_fd(), &sys::packet_address(0, device));
+        if sys::bind(self.fd.as_fd(), &sys::packet_address(0, device)).is_err() {
+            // The sockets of a fanout group keep their device. A filter refuses every frame: struct sock_fprog with one
+            // instruction, which returns 0.
+            let mut refuse = [0; 8];
+            refuse[..2].copy_from_slice(&6u16.to_ne_bytes());
+            let mut program = [0; 16];
+            program[..2].copy_from_slice(&1u16.to_ne_bytes());
+            program[8..].copy_from_slice(&sys::pointer(&refuse));
+            let _ = sys::set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program);
         }
     }
 }
@@ -126,7 +131,6 @@ pub struct Receive {
     head: usize,
     /// Frames of the burst that is being handled.
     held: usize,
-    fanout: Option<u16>,
 }
 
 impl Receive {
@@ -135,20 +139,19 @@ impl Receive {
     /// # Errors
     /// When the process has no more descriptors.
     pub fn socket(&self) -> io::Result<Socket> {
-        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL, fanout: self.fanout })
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL })
     }
 
-    /// Opens a ring of at least `frames` frames, which takes none before [`Socket::begin`]. Workers of one device share it by the
-    /// number of their `fanout` group.
+    /// Opens a ring of at least `frames` frames, which takes none before [`Socket::move_to`].
     ///
     /// # Errors
     /// Without CAP_NET_RAW, and without memory for the ring.
-    pub fn open(frames: usize, fanout: Option<u16>) -> io::Result<Self> {
+    pub fn open(frames: usize) -> io::Result<Self> {
         // Open without a protocol, so that nothing arrives before the ring exists.
         let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let slots = ring(&fd, PACKET_RX_RING, frames)?;
         sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
-        Ok(Self { fd, slots, head: 0, held: 0, fanout })
+        Ok(Self { fd, slots, head: 0, held: 0 })
     }
 
     pub(super) fn receive(&mut self) -> usize {
@@ -257,21 +260,20 @@ impl Transmit {
     /// # Errors
     /// When the process has no more descriptors.
     pub fn socket(&self) -> io::Result<Socket> {
-        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0, fanout: None })
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0 })
     }
 
-    /// Opens a ring of at least `frames` frames.
+    /// Opens a ring of at least `frames` frames, which sends nothing before [`Socket::move_to`].
     ///
     /// # Errors
     /// See [`Receive::open`].
-    pub fn open(device: u32, frames: usize) -> io::Result<Self> {
+    pub fn open(frames: usize) -> io::Result<Self> {
         let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         // A frame that the kernel refuses is skipped, instead of stopping the ring.
         sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_LOSS, 1)?;
         let slots = ring(&fd, PACKET_TX_RING, frames)?;
         // Make room for many frames at once. Without the capability, the default must suffice.
         let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 64 << 20);
-        sys::bind(fd.as_fd(), &sys::packet_address(0, device))?;
         Ok(Self { fd, slots, head: 0, unsent: false })
     }
 

@@ -15,7 +15,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::kernel::sys::{self, Frames, Ring};
 
@@ -44,6 +44,8 @@ const HEADROOM: usize = 256;
 const LARGEST: usize = FRAME - HEADROOM;
 /// Largest packet that a frame holds after an Ethernet header with a tag.
 pub const MTU: usize = LARGEST - 18;
+/// Marks a frame that is in no ring.
+const NOBODY: u16 = u16::MAX;
 /// Frames that the kernel sends in one system call. The rest takes another call.
 const SENT_AT_ONCE: usize = 32;
 
@@ -54,6 +56,8 @@ struct Incoming {
     receive: Ring<2>,
     fill: Ring<1>,
     lost: u64,
+    /// Most frames that wait in the fill ring.
+    share: u32,
 }
 
 /// The half of a socket that sends.
@@ -84,30 +88,147 @@ pub struct Xdp {
     outgoing: Vec<Option<Outgoing>>,
     /// Offsets of frames that belong neither to the kernel nor to the burst.
     free: Vec<usize>,
+    /// For each frame of this part, the port whose rings it is in, or [`NOBODY`]. A socket that goes takes its rings with it, and
+    /// its frames are free then.
+    holders: Box<[u16]>,
     burst: Vec<Held>,
     turn: usize,
 }
 
-/// Sockets that are open.
+/// The sockets of a port, for one thread.
+#[derive(Debug, Default)]
+pub struct Ends {
+    incoming: Vec<Incoming>,
+    outgoing: Option<Outgoing>,
+}
+
+/// The sockets of a port that are open.
 #[derive(Debug)]
-pub struct Opened {
+pub struct Sockets {
+    /// The descriptor of each queue.
+    pub descriptors: Vec<(u32, RawFd)>,
     /// The ends of each thread that receives; with those that send, if threads do both.
-    pub receivers: Vec<Xdp>,
+    pub receivers: Vec<Ends>,
     /// The ends of each thread that only sends.
-    pub senders: Vec<Xdp>,
+    pub senders: Vec<Ends>,
 }
 
 /// A queue of a device, for a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queue {
+struct Queue {
+    /// Number of the device.
+    device: u32,
+    /// Number of the queue.
+    queue: u32,
+    /// Frames of each ring, a power of two.
+    frames: usize,
+}
+
+/// A port whose sockets are to be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
     /// Number of the port.
     pub port: usize,
-    /// Number of the device.
-    pub device: u32,
-    /// Number of the queue.
-    pub queue: u32,
     /// Frames of each ring, a power of two.
     pub frames: usize,
+    /// Receive queues of the device. They are dealt out to the threads that receive.
+    pub queues: usize,
+    /// The threads that send by the port, each of which has the queue of its place in the list.
+    pub senders: Vec<usize>,
+}
+
+/// Opens the sockets of ports, for threads that have the memory of the frames. Devices may come and go.
+#[derive(Debug)]
+pub struct Opener {
+    /// The memory of each thread that receives; one memory if other threads send.
+    memories: Vec<Shared>,
+    receivers: usize,
+    /// Threads that only send.
+    senders: usize,
+}
+
+/// A memory, and the sockets that have it.
+#[derive(Debug)]
+struct Shared {
+    frames: Frames,
+    sockets: Vec<(usize, Weak<OwnedFd>)>,
+}
+
+/// An opener, and the ends of each thread, without sockets: those of threads that receive, and of those that only send.
+pub type Opened = (Opener, Vec<Xdp>, Vec<Xdp>);
+
+impl Opener {
+    /// Takes memory for these ports. With `senders`, that many threads only send, and others only receive.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn new(ports: &[Wanted], receivers: usize, senders: Option<usize>) -> io::Result<Opened> {
+        // Twice the size of a ring, because one ring of frames is with the kernel while others are being received or made.
+        let bytes = |port: &Wanted, queues: usize| 2 * port.frames * FRAME * queues;
+        let received = |thread: usize| -> usize {
+            let queues = |port: &Wanted| (0..port.queues).filter(|queue| queue % receivers == thread).count();
+            ports.iter().map(|port| bytes(port, queues(port))).sum()
+        };
+        let sent = |thread: usize| -> usize {
+            let sends = |port: &&Wanted| port.senders.contains(&thread);
+            ports.iter().filter(sends).map(|port| bytes(port, 1)).sum()
+        };
+        let count = ports.iter().map(|port| port.port + 1).max().unwrap_or(0);
+        let shared = |frames: &Frames| Shared { frames: frames.keep(), sockets: Vec::new() };
+        let mut opener = Self { memories: Vec::new(), receivers, senders: senders.unwrap_or(0) };
+        let (mut receiving, mut sending) = (Vec::new(), Vec::new());
+        if senders.is_none() {
+            for thread in 0..receivers {
+                let memory = Frames::new(received(thread).max(FRAME))?;
+                opener.memories.push(shared(&memory));
+                receiving.push(Xdp::new(memory, count));
+            }
+        } else {
+            let all: usize = (0..receivers).map(received).chain((0..opener.senders).map(sent)).sum();
+            let mut memory = Frames::new(all.max(FRAME))?;
+            opener.memories.push(shared(&memory));
+            sending.extend((0..opener.senders).map(|thread| Xdp::new(memory.take(sent(thread)), count)));
+            receiving.extend((0..receivers).map(|thread| Xdp::new(memory.take(received(thread)), count)));
+        }
+        Ok((opener, receiving, sending))
+    }
+
+    /// Opens the sockets of a port on a device, given by its number. Frames arrive once a program gives them to the sockets.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW, without memory that may be locked, and when the device is gone or down, has no such queue or has a
+    /// socket there.
+    pub fn open(&mut self, port: &Wanted, device: u32) -> io::Result<Sockets> {
+        self.forget(port.port);
+        let ends = |count: usize| -> Vec<Ends> { (0..count).map(|_| Ends::default()).collect() };
+        let mut sockets =
+            Sockets { descriptors: Vec::new(), receivers: ends(self.receivers), senders: ends(self.senders) };
+        for number in 0..port.queues {
+            let thread = number % self.receivers;
+            let memory = if self.senders == 0 { thread } else { 0 };
+            let memory = &mut self.memories[memory];
+            let queue = Queue { device, queue: number as u32, frames: port.frames };
+            let other = memory.sockets.iter().find_map(|socket| socket.1.upgrade());
+            let (incoming, outgoing) = open(&queue, &memory.frames, other.as_deref())?;
+            memory.sockets.push((port.port, Arc::downgrade(&incoming.fd)));
+            sockets.descriptors.push((queue.queue, incoming.fd.as_raw_fd()));
+            sockets.receivers[thread].incoming.push(incoming);
+            if self.senders == 0 {
+                // By the first queue of the thread, so that flows stay in order.
+                sockets.receivers[thread].outgoing.get_or_insert(outgoing);
+            } else if let Some(&sender) = port.senders.get(number) {
+                sockets.senders[sender].outgoing = Some(outgoing);
+            }
+        }
+        Ok(sockets)
+    }
+
+    /// Notes that the device of a port is gone. Its sockets no longer have the memory.
+    pub fn forget(&mut self, port: usize) {
+        for memory in &mut self.memories {
+            memory.sockets.retain(|socket| socket.0 != port && socket.1.strong_count() > 0);
+        }
+    }
 }
 
 /// Returns how many receive queues a device has.
@@ -128,61 +249,13 @@ pub fn available() -> io::Result<()> {
     sys::socket(AF_XDP, libc::SOCK_RAW, 0).map(drop)
 }
 
-/// Opens a socket for each queue of each worker. The socket receives and sends. Frames arrive once a program gives them to the
-/// sockets.
-///
-/// # Errors
-/// Without CAP_NET_RAW, without memory that may be locked, when a device is gone, has no such queue or has a socket there.
-pub fn together(queues: &[Vec<Queue>], ports: usize) -> io::Result<Opened> {
-    let mut receivers = Vec::new();
-    for queues in queues {
-        let count: usize = queues.iter().map(|queue| 2 * queue.frames).sum();
-        let mut xdp = Xdp::new(Frames::new(count.max(1) * FRAME)?, ports);
-        let mut first = None;
-        for queue in queues {
-            let (incoming, outgoing) = open(queue, &xdp.memory, &mut first)?;
-            xdp.outgoing[queue.port].get_or_insert(outgoing);
-            xdp.incoming[queue.port].push(incoming);
-        }
-        xdp.refill();
-        receivers.push(xdp);
-    }
-    Ok(Opened { receivers, senders: Vec::new() })
-}
-
-/// Opens a socket for each queue. One thread has its receiving half, and another may have its sending half. `senders` lists the
-/// queues by which each sending thread sends: one for each port, and no queue for two threads.
-///
-/// # Errors
-/// See [`together`].
-pub fn apart(receivers: &[Vec<Queue>], senders: &[Vec<Queue>], ports: usize) -> io::Result<Opened> {
-    // Twice the size of a ring, because one ring of frames is with the kernel while others are being received or made.
-    let bytes = |queues: &[Queue]| queues.iter().map(|queue| 2 * queue.frames * FRAME).sum::<usize>();
-    let all: usize = receivers.iter().chain(senders).map(|queues| bytes(queues)).sum();
-    let mut memory = Frames::new(all.max(FRAME))?;
-    let sending = senders.iter().map(|queues| Xdp::new(memory.take(bytes(queues)), ports));
-    let mut sending: Vec<Xdp> = sending.collect();
-    let (mut receiving, mut first) = (Vec::new(), None);
-    for queues in receivers {
-        let mut xdp = Xdp::new(memory.take(bytes(queues)), ports);
-        for queue in queues {
-            let (incoming, outgoing) = open(queue, &memory, &mut first)?;
-            xdp.incoming[queue.port].push(incoming);
-            if let Some(thread) = senders.iter().position(|queues| queues.contains(queue)) {
-                sending[thread].outgoing[queue.port] = Some(outgoing);
-            }
-        }
-        xdp.refill();
-        receiving.push(xdp);
-    }
-    Ok(Opened { receivers: receiving, senders: sending })
-}
-
 impl Xdp {
     /// Makes the ends of a thread, without sockets, to which all frames in `memory` belong.
     fn new(memory: Frames, ports: usize) -> Self {
+        let part = memory.part();
         Self {
-            free: memory.part().step_by(FRAME).collect(),
+            free: part.clone().step_by(FRAME).collect(),
+            holders: vec![NOBODY; part.len() / FRAME].into(),
             memory,
             incoming: (0..ports).map(|_| Vec::new()).collect(),
             outgoing: (0..ports).map(|_| None).collect(),
@@ -193,28 +266,65 @@ impl Xdp {
 
     /// Returns the descriptors of a port's sockets, in the order of its queues.
     pub fn descriptors(&self, port: usize) -> impl Iterator<Item = RawFd> {
-        self.incoming[port].iter().map(|socket| socket.fd.as_raw_fd())
+        self.incoming.get(port).into_iter().flatten().map(|socket| socket.fd.as_raw_fd())
+    }
+
+    /// Returns the cell that names the holder of a frame, given by an offset within it.
+    fn holder(&mut self, at: usize) -> &mut u16 {
+        &mut self.holders[(at - self.memory.part().start) / FRAME]
     }
 
     /// Gives free frames to the kernel, for receiving.
     fn refill(&mut self) {
-        for socket in self.incoming.iter_mut().flatten() {
-            while socket.fill.room() > 0 {
-                let Some(frame) = self.free.pop() else { break };
-                socket.fill.write([frame as u64]);
+        let start = self.memory.part().start;
+        for (port, sockets) in self.incoming.iter_mut().enumerate() {
+            for socket in sockets {
+                // No socket takes more than its share, because there may be fewer frames than the rings hold: a device that
+                // came back may have more queues than before.
+                while socket.fill.waiting() < socket.share && socket.fill.room() > 0 {
+                    let Some(frame) = self.free.pop() else { break };
+                    self.holders[(frame - start) / FRAME] = port as u16;
+                    socket.fill.write([frame as u64]);
+                }
+                socket.fill.publish();
             }
-            socket.fill.publish();
         }
     }
 
     /// Takes back the frames that the kernel has sent.
     fn collect(&mut self) {
+        let start = self.memory.part().start;
         for socket in self.outgoing.iter_mut().flatten() {
             while let Some([address]) = socket.completion.read() {
-                self.free.push(address as usize / FRAME * FRAME);
+                let frame = address as usize / FRAME * FRAME;
+                self.holders[(frame - start) / FRAME] = NOBODY;
+                self.free.push(frame);
             }
             socket.completion.give_back();
         }
+    }
+
+    /// Replaces the sockets of a port whose device has gone, or has come. The frames in the rings of the old ones are free: the
+    /// kernel has let go of a socket before it reports that its device is gone.
+    pub fn replace(&mut self, port: usize, ends: Ends) {
+        let Ends { incoming, outgoing } = ends;
+        (self.incoming[port], self.outgoing[port]) = (incoming, outgoing);
+        let start = self.memory.part().start;
+        for (frame, holder) in self.holders.iter_mut().enumerate() {
+            if usize::from(*holder) == port {
+                *holder = NOBODY;
+                self.free.push(start + frame * FRAME);
+            }
+        }
+        self.share();
+        self.refill();
+    }
+
+    /// Divides the frames among the sockets: half of them for receiving, the rest for packets on their way out.
+    fn share(&mut self) {
+        let sockets = self.incoming.iter().flatten().count().max(1);
+        let share = (self.holders.len() / sockets / 2).max(1) as u32;
+        self.incoming.iter_mut().flatten().for_each(|socket| socket.share = share);
     }
 
     pub(super) fn receive(&mut self, port: usize) -> usize {
@@ -227,6 +337,7 @@ impl Xdp {
                 && let Some([address, len]) = socket.receive.read()
             {
                 let len = (length(len) as usize).min(FRAME);
+                self.holders[(address as usize - self.memory.part().start) / FRAME] = NOBODY;
                 self.burst.push(Held { at: address as usize, len, gone: false });
             }
             socket.receive.give_back();
@@ -266,6 +377,7 @@ impl Xdp {
         }
         socket.unsent = true;
         self.burst[index].gone = true;
+        *self.holder(begin) = port as u16;
         true
     }
 
@@ -288,7 +400,9 @@ impl Xdp {
         }
         complete_checksum(&mut bytes[parts[0].len()..], offload);
         socket.unsent = true;
-        socket.transmit.write([(frame + HEADROOM) as u64, descriptor(len)])
+        let written = socket.transmit.write([(frame + HEADROOM) as u64, descriptor(len)]);
+        *self.holder(frame) = port as u16;
+        written
     }
 
     pub(super) fn finish(&mut self) {
@@ -307,11 +421,11 @@ impl Xdp {
     }
 }
 
-/// Opens the socket of a queue with frames in `memory`. The first socket registers the memory, and others share the memory of
-/// `first`.
-fn open(queue: &Queue, memory: &Frames, first: &mut Option<RawFd>) -> io::Result<(Incoming, Outgoing)> {
+/// Opens the socket of a queue with frames in `memory`. The first socket registers the memory, and others share the memory of an
+/// `other` that is bound to a device.
+fn open(queue: &Queue, memory: &Frames, other: Option<&OwnedFd>) -> io::Result<(Incoming, Outgoing)> {
     let fd = sys::socket(AF_XDP, libc::SOCK_RAW, 0)?;
-    if first.is_none() {
+    if other.is_none() {
         // struct xdp_umem_reg: address, length, bytes of a frame, extra room in front, flags.
         let (address, len) = memory.address();
         let mut registration = [address.to_ne_bytes(), len.to_ne_bytes()].concat();
@@ -328,16 +442,15 @@ fn open(queue: &Queue, memory: &Frames, first: &mut Option<RawFd>) -> io::Result
     let fill = Ring::map(fd.as_fd(), PAGES[2], offsets[2], entries)?;
     let completion = Ring::map(fd.as_fd(), PAGES[3], offsets[3], entries)?;
     // struct sockaddr_xdp. A socket that shares another's memory takes its flags over too.
-    let (flags, other) = match *first {
-        Some(other) => (SHARED, other as u32),
+    let (flags, other) = match other {
+        Some(other) => (SHARED, other.as_raw_fd() as u32),
         None => (NEED_WAKEUP, 0),
     };
     let mut address = [AF_XDP as u16, flags].map(u16::to_ne_bytes).concat();
     address.extend([queue.device, queue.queue, other].map(u32::to_ne_bytes).concat());
     sys::bind(fd.as_fd(), &address)?;
-    first.get_or_insert(fd.as_raw_fd());
     let fd = Arc::new(fd);
-    let incoming = Incoming { fd: Arc::clone(&fd), receive, fill, lost: 0 };
+    let incoming = Incoming { fd: Arc::clone(&fd), receive, fill, lost: 0, share: 0 };
     Ok((incoming, Outgoing { fd, transmit, completion, unsent: false }))
 }
 
