@@ -300,6 +300,8 @@ pub struct Interface {
     pub vrf: usize,
     /// Which sources are accepted.
     pub urpf: Urpf,
+    /// Whether it was taken out of the file while the router runs. It keeps its number, and has no name.
+    pub removed: bool,
 }
 
 /// Where packets of a route go.
@@ -387,6 +389,23 @@ impl Config {
     /// As [`parse`](Self::parse).
     pub fn parse_among(text: &str, engines: Engines) -> Result<Self, ConfigError> {
         read::config(text, engines)
+    }
+
+    /// Gives the interfaces the numbers that they have in the configuration of a running router. Interfaces that are the same keep
+    /// their numbers, those that are gone leave their numbers to nobody, and new ones come after them.
+    pub fn keep_numbers(&mut self, running: &Self) {
+        let mut new = std::mem::take(&mut self.interfaces);
+        for old in &running.interfaces {
+            let is_same = |line: &Interface| (&line.backend, line.vlan) == (&old.backend, old.vlan);
+            let same = new.iter().position(|line| is_same(line) && (old.removed || line.name == old.name));
+            self.interfaces.push(match same {
+                Some(at) => new.remove(at),
+                None => {
+                    Interface { name: String::new(), addresses: Vec::new(), removed: true, ..old.clone() }
+                }
+            });
+        }
+        self.interfaces.append(&mut new);
     }
 
     /// Returns the number of an interface.

@@ -380,7 +380,7 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     let urpfs = [("off", Urpf::Off), ("strict", Urpf::Strict), ("loose", Urpf::Loose)];
     let urpf = choice(text, "urpf", line.urpf.as_ref(), urpfs)?;
     let vrf = vrf(text, config, line.vrf.as_ref())?;
-    Ok(Interface { name: name.clone(), backend, vlan, mac, mtu, addresses, vrf, urpf })
+    Ok(Interface { name: name.clone(), backend, vlan, mac, mtu, addresses, vrf, urpf, removed: false })
 }
 
 fn address(text: &Text<'_>, place: &Spanned<String>) -> Result<(IpAddr, u8), ConfigError> {
@@ -604,6 +604,34 @@ kind = \"blackhole\"
         assert_eq!((config.shape.receiving(3), config.shape.sending(3)), (1, 2));
         let xdp = stages.replace("device = \"eth0\"", "device = \"eth0\"\nbackend = \"af-xdp\"");
         assert_eq!(Config::parse(&xdp).unwrap().interfaces[0].backend.name(), "af-xdp");
+    }
+
+    #[test]
+    fn interfaces_keep_their_numbers_when_others_come_and_go() {
+        let lines = |lines: &[(&str, &str)]| {
+            let line = |(name, device): &(&str, &str)| {
+                format!("[[interface]]\nname = \"{name}\"\ndevice = \"{device}\"\n")
+            };
+            Config::parse(&lines.iter().map(line).collect::<String>()).unwrap()
+        };
+        let names = |config: &Config| -> Vec<String> {
+            config.interfaces.iter().map(|line| format!("{} {}", line.name, line.backend.device())).collect()
+        };
+        let mut running = lines(&[("a", "eth0"), ("b", "eth1"), ("c", "eth2")]);
+        for (next, expected) in [
+            // Gone, and another order.
+            (&[("c", "eth2"), ("a", "eth0")][..], &["a eth0", " eth1", "c eth2"][..]),
+            // Another device of the same name, which is new.
+            (&[("c", "eth3"), ("a", "eth0")], &["a eth0", " eth1", " eth2", "c eth3"]),
+            // The device of before with another name has the number of before.
+            (&[("x", "eth1"), ("a", "eth0"), ("c", "eth3")], &["a eth0", "x eth1", " eth2", "c eth3"]),
+        ] {
+            let mut config = lines(next);
+            config.keep_numbers(&running);
+            assert_eq!(names(&config), expected);
+            assert!(config.interfaces.iter().all(|line| line.removed == line.name.is_empty()));
+            running = config;
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum ControlError {
         /// Why.
         error: LoadError,
     },
+    /// A port cannot be opened: which, and why.
+    Port(String),
     /// A route does not fit into the list of the router's own routes.
     Rib(RibError),
     /// A table refused a change or a lookup.
@@ -72,6 +74,7 @@ impl fmt::Display for ControlError {
             Self::Unread(error) => error.fmt(f),
             Self::Restart(what) => write!(f, "{what} differ: restart needed"),
             Self::File { line, name, error } => write!(f, "line {line}: {name}: {error}"),
+            Self::Port(reason) => f.write_str(reason),
             Self::Rib(error) => error.fmt(f),
             Self::Table(error) => error.fmt(f),
             Self::Install { vrf, error } => write!(f, "VRF '{vrf}': {error}"),

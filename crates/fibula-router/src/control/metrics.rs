@@ -165,8 +165,8 @@ fn text(router: &Router<'_>) -> String {
             "Frames that the kernel had no slot for; the router never had them.",
         ),
     );
-    for ((name, _), lost) in totals.iter().zip(&*router.lost) {
-        let lost = lost.load(Ordering::Relaxed);
+    for ((name, _), port) in totals.iter().zip(router.ports()) {
+        let lost = router.lost[port].load(Ordering::Relaxed);
         let _ = writeln!(out, "fibula_router_ring_lost_frames_total{{port=\"{}\"}} {lost}", quoted(name));
     }
     head(&mut out, ("routes", "gauge", "Routes of a VRF."));

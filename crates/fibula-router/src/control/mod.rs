@@ -221,6 +221,8 @@ struct Router<'l> {
     fixed: BTreeMap<Key, Mac>,
     /// When forwarding begins at the latest; `None` once it has begun.
     begin_ns: Option<u64>,
+    /// Events have come that are not in the fabric yet.
+    is_behind: bool,
     /// Turns of the main thread; wraps around.
     turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
@@ -336,7 +338,7 @@ impl<'l> Router<'l> {
         let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
         // Routes are entered before the workers start, so that the first packets find them.
         entered?;
-        let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
+        let lost: Arc<[AtomicU64]> = (0..open::most_ports(&config)).map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
         let shared = Shared::new(plan.fabric, config.limits);
@@ -362,6 +364,7 @@ impl<'l> Router<'l> {
             called: BTreeMap::new(),
             fixed: BTreeMap::new(),
             begin_ns: Some(sys::now_ns() + u64::from(config.start_after_s) * 1_000_000_000),
+            is_behind: false,
             turns: 0,
             counters: Vec::new(),
             lost,
@@ -440,7 +443,8 @@ impl<'l> Router<'l> {
     fn spawn(&mut self, ports: &[Backend], queues: Queues, flags: &Flags) -> Result<(), RunError> {
         let places = threads::places(&self.config);
         let mut jobs = Vec::new();
-        let counters = || -> Arc<[PortCounters]> { ports.iter().map(|_| PortCounters::default()).collect() };
+        let most = open::most_ports(&self.config);
+        let counters = || -> Arc<[PortCounters]> { (0..most).map(|_| PortCounters::default()).collect() };
         let mut made = Vec::new();
         for _ in 0..self.config.threads {
             made.push(counters());
@@ -468,17 +472,10 @@ impl<'l> Router<'l> {
 
     /// Reads the kernel's events, and applies them.
     fn follow(&mut self) {
-        let (mut events, mut lost) = (Vec::new(), false);
+        let mut events = Vec::new();
         let read = self.netlink.read(|event| events.push(event));
-        let mut changed = false;
-        for event in &events {
-            match event {
-                Event::Neighbour(neighbour) => self.neighbour(neighbour, false),
-                Event::NeighbourGone(neighbour) => self.neighbour(neighbour, true),
-                Event::Lost => lost = true,
-                event => changed |= self.machine.take(event),
-            }
-        }
+        let (mut changed, lost) = self.take_events(&events);
+        changed |= std::mem::take(&mut self.is_behind);
         self.turns = self.turns.wrapping_add(1);
         // Not every turn, because some drivers need long to report the state of a link.
         if self.turns.is_multiple_of(LINKS) {
@@ -516,7 +513,27 @@ impl<'l> Router<'l> {
         if changed {
             self.follow_devices();
         }
-        if changed && let Err(reason) = self.replan() {
+        if changed {
+            self.replan_or_log();
+        }
+    }
+
+    /// Applies events of the kernel. Returns whether links or addresses have changed, and whether events were lost.
+    fn take_events(&mut self, events: &[Event]) -> (bool, bool) {
+        let (mut changed, mut lost) = (false, false);
+        for event in events {
+            match event {
+                Event::Neighbour(neighbour) => self.neighbour(neighbour, false),
+                Event::NeighbourGone(neighbour) => self.neighbour(neighbour, true),
+                Event::Lost => lost = true,
+                event => changed |= self.machine.take(event),
+            }
+        }
+        (changed, lost)
+    }
+
+    fn replan_or_log(&mut self) {
+        if let Err(reason) = self.replan() {
             (self.log)(
                 Level::Warning,
                 &format!("links or addresses have changed, and cannot be followed: {reason}"),
@@ -571,7 +588,7 @@ impl<'l> Router<'l> {
         let fabric = self.shared.fabric();
         let lines = fabric.interfaces.iter().zip(&self.config.interfaces);
         lines
-            .filter(|(interface, _)| interface.missing)
+            .filter(|(interface, line)| interface.missing && !line.removed)
             .map(|(interface, line)| api::MissingInterface {
                 name: interface.name.clone(),
                 device: line.backend.link().unwrap_or_default().to_owned(),
@@ -631,10 +648,14 @@ impl<'l> Router<'l> {
         let before = self.shared.fabric();
         let state = |interface: &Interface| (interface.up, interface.missing);
         let after: Vec<_> = plan.fabric.interfaces.iter().map(state).collect();
+        let has_new = plan.devices.keys().any(|device| !self.devices.contains_key(device));
         if let Some(filter) = &mut self.filter {
             filter.set_addresses(plan.locals.iter().copied()).map_err(ControlError::Filter)?;
         }
         self.devices.clone_from(&plan.devices);
+        for &number in self.devices.values() {
+            self.shared.neighbours.set_kernel(number);
+        }
         let own = std::mem::take(&mut plan.routes);
         let near = (&*plan.fabric.interfaces, &plan.devices);
         let feeds = &mut self.feeds;
@@ -658,6 +679,14 @@ impl<'l> Router<'l> {
                     // Other stations may be at the other end when the link comes up again.
                     self.shared.neighbours.forget_interface(number as u16);
                 }
+            }
+        }
+        if has_new {
+            // The kernel may have neighbours of a device that it reported before the router had the device.
+            let mut events = Vec::new();
+            if self.netlink.dump_neighbours(|event| events.push(event)).is_ok() {
+                let (changed, lost) = self.take_events(&events);
+                self.is_behind |= changed || lost;
             }
         }
         Ok(())
@@ -685,23 +714,19 @@ impl<'l> Router<'l> {
     }
 
     fn apply(&mut self, config: Config) -> Result<(), ControlError> {
-        let same_ports = plan::ports(&config) == plan::ports(&self.config);
-        let names = |config: &Config| -> Vec<_> {
-            config.interfaces.iter().map(|interface| (interface.name.clone(), interface.vlan)).collect()
-        };
+        let mut config = config;
+        config.require_devices = self.config.require_devices;
+        config.keep_numbers(&self.config);
         let threads = |config: &Config| (config.threads, config.shape, config.run_time, config.pin);
-        if !same_ports
-            || names(&config) != names(&self.config)
-            || threads(&config) != threads(&self.config)
+        if threads(&config) != threads(&self.config)
             || config.bridge != self.config.bridge
             || (&config.socket, config.metrics) != (&self.config.socket, self.config.metrics)
             || config.dpdk != self.config.dpdk
             || config.limits != self.config.limits
         {
-            return Err(ControlError::Restart(
-                "interfaces, back ends, threads, mode, limits of neighbours, the socket or metrics",
-            ));
+            return Err(ControlError::Restart("threads, mode, limits of neighbours, the socket or metrics"));
         }
+        let change = open::change(&self.config, &config, self.counters[0].len(), self.filter.is_some())?;
         let has_feeds = !config.feeds.is_empty();
         if config.feeds != self.config.feeds || (has_feeds && config.vrfs != self.config.vrfs) {
             return Err(ControlError::Restart("feeds, or VRFs that feeds may have routes of,"));
@@ -717,24 +742,37 @@ impl<'l> Router<'l> {
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
         self.feeds.rib().limit_paths(Some(config.path_bytes));
         let vrfs = plan::tables(&config, &self.vrfs)?;
+        let added = self.kept.open(&change, &config, self.filter.as_ref(), &self.folder)?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         self.config = config;
         self.loaded = loaded;
         self.vrfs = vrfs;
-        self.take_up(plan)
+        self.kept.remove(&change);
+        self.take_up(plan)?;
+        // Threads know the new ports now. Their sockets get the devices that are there.
+        self.kept.add(added);
+        self.follow_devices();
+        for name in &change.names {
+            (self.log)(Level::Note, name);
+        }
+        Ok(())
     }
 
-    /// Returns the counters of each port, summed over all threads.
+    /// Returns the numbers of the ports that an interface has. Others were removed.
+    fn ports(&self) -> Vec<usize> {
+        let fabric = self.shared.fabric();
+        (0..fabric.ports.len()).filter(|&port| !fabric.ports[port].is_unused()).collect()
+    }
+
+    /// Returns the counters of each of the [`ports`](Self::ports), summed over all threads.
     fn totals(&self) -> Vec<(String, Totals)> {
         let fabric = self.shared.fabric();
-        let mut ports: Vec<_> =
-            fabric.ports.iter().map(|port| (port.name.clone(), Totals::default())).collect();
-        for counters in &self.counters {
-            for (counters, port) in counters.iter().zip(&mut ports) {
-                counters.add_to(&mut port.1);
-            }
-        }
-        ports
+        let sum = |port: usize| {
+            let mut totals = Totals::default();
+            self.counters.iter().for_each(|counters| counters[port].add_to(&mut totals));
+            (fabric.ports[port].name.clone(), totals)
+        };
+        self.ports().into_iter().map(sum).collect()
     }
 
     fn end(mut self) -> Result<Vec<(String, Totals)>, RunError> {

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::machine::{self, Identity, Machine};
-#[cfg(feature = "dpdk")]
-use super::plan;
-use super::{RunError, machine_error};
+use super::{ControlError, RunError, machine_error, plan};
 use crate::config::{Backend, Config, Shape, XdpMode};
 #[cfg(feature = "dpdk")]
 use crate::io::dpdk;
@@ -135,6 +133,11 @@ pub(super) enum Followed {
 }
 
 impl DevicePort {
+    fn new(port: usize, backend: &Backend, means: Means) -> Self {
+        let device = backend.device();
+        Self { port, device, at: None, waits: false, means, attached: None, promiscuous: None }
+    }
+
     /// Gives the sockets a device.
     fn bind(
         &mut self,
@@ -282,6 +285,59 @@ impl Kept {
         Ok(())
     }
 
+    /// Opens the ports that a reload adds. Nothing else changes yet.
+    pub(super) fn open(
+        &self,
+        change: &Change,
+        config: &Config,
+        filter: Option<&Filter>,
+        folder: &Path,
+    ) -> Result<Vec<Added>, ControlError> {
+        let open = |(number, backend): &(usize, Backend)| -> Result<Added, RunError> {
+            let mut queues = files_and_taps(std::slice::from_ref(backend), config, folder)?;
+            let means = match filter {
+                Some(filter) => means(0, backend, config, filter, &mut queues)?,
+                None => None,
+            };
+            let device = means.map(|means| DevicePort::new(*number, backend, means));
+            Ok(Added { port: *number, queues, device })
+        };
+        let added = change.added.iter().map(open).collect::<Result<_, _>>();
+        added.map_err(|error| ControlError::Port(error.to_string()))
+    }
+
+    /// Gives the threads the ends of new ports. The threads must know the ports already. [`follow`](Self::follow) then gives the
+    /// ports their devices.
+    pub(super) fn add(&mut self, added: Vec<Added>) {
+        for Added { port, queues, device } in added {
+            for (source, mailbox) in queues.sources.into_iter().flatten().zip(&self.mailboxes[0]) {
+                mailbox.put(port, End::Source(source));
+            }
+            for (sink, mailbox) in queues.sinks.into_iter().flatten().zip(&self.mailboxes[1]) {
+                mailbox.put(port, End::Sink(sink));
+            }
+            self.devices.extend(device);
+        }
+    }
+
+    /// Closes the ports that a reload removes. The kernel forwards what arrives there from now on.
+    pub(super) fn remove(&mut self, change: &Change) {
+        for &(port, ref backend) in &change.removed {
+            self.devices.retain(|device| device.port != port);
+            if let (Backend::Xdp { .. }, Some(opener)) = (backend, &mut self.opener) {
+                opener.forget(port);
+            }
+            let is_xdp = matches!(backend, Backend::Xdp { .. });
+            let ends: [fn() -> End; 2] = match is_xdp {
+                true => [|| End::Sockets(xdp::Ends::default()), || End::Sockets(xdp::Ends::default())],
+                false => [|| End::Source(Source::None), || End::Sink(Sink::None)],
+            };
+            for (end, mailboxes) in ends.into_iter().zip(&self.mailboxes) {
+                mailboxes.iter().for_each(|mailbox| mailbox.put(port, end()));
+            }
+        }
+    }
+
     /// Hands back to the kernel. Frames that are in the rings are forwarded still. No frame is forwarded twice; one that comes
     /// between the two steps of its device is lost.
     pub(super) fn hand_back(&mut self) {
@@ -305,6 +361,86 @@ impl Kept {
     pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
         Vec::new()
     }
+}
+
+/// A port that a reload adds.
+#[derive(Debug)]
+pub(super) struct Added {
+    port: usize,
+    queues: Queues,
+    device: Option<DevicePort>,
+}
+
+/// What a reload changes of the ports, each by its number.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    added: Vec<(usize, Backend)>,
+    removed: Vec<(usize, Backend)>,
+    /// What the log says about the interfaces.
+    pub(super) names: Vec<String>,
+}
+
+/// Ports that may be added while the router runs.
+const SPARE: usize = 64;
+
+/// Returns how many ports there may be, those that are added later included. Between stages the rings of all ports are made at
+/// the start, so none can be added there.
+pub(super) fn most_ports(config: &Config) -> usize {
+    let spare = if config.shape == Shape::Complete { SPARE } else { 0 };
+    plan::ports(config).len() + spare
+}
+
+/// Returns what changes of the ports between two configurations, the second with the numbers of the first. `most` is the number
+/// of ports that there may be, and `has_filter` whether the kernel's filter is loaded.
+pub(super) fn change(
+    before: &Config,
+    after: &Config,
+    most: usize,
+    has_filter: bool,
+) -> Result<Change, ControlError> {
+    let mut change = Change::default();
+    let lines = |config: &Config| -> Vec<_> {
+        let lines = config.interfaces.iter().filter(|line| !line.removed);
+        lines.map(|line| (line.name.clone(), line.backend.clone(), line.vlan)).collect()
+    };
+    let (old, new) = (lines(before), lines(after));
+    let is_new = |line: &&(String, Backend, u16)| !old.contains(line);
+    let names = |verb: &str, (name, ..): &(String, Backend, u16)| format!("interface {name}: {verb}");
+    change.names.extend(old.iter().filter(|line| !new.contains(line)).map(|line| names("removed", line)));
+    change.names.extend(new.iter().filter(is_new).map(|line| names("added", line)));
+    if after.bridge && !change.names.is_empty() {
+        return Err(ControlError::Restart("interfaces of a bridge, which are pairs by their order,"));
+    }
+    if new.iter().filter(is_new).any(|line| matches!(line.1, Backend::Xdp { .. })) {
+        return Err(ControlError::Restart(
+            "interfaces of AF_XDP, whose programs and memory are made while the router starts,",
+        ));
+    }
+    let ports = plan::ports(after);
+    let used = |lines: &[(String, Backend, u16)], port: &Backend| lines.iter().any(|line| line.1 == *port);
+    for (number, port) in ports.iter().enumerate() {
+        match (used(&old, port), used(&new, port)) {
+            (false, true) => change.added.push((number, port.clone())),
+            (true, false) => change.removed.push((number, port.clone())),
+            _ => {}
+        }
+    }
+    let fixed = |(_, port): &(usize, Backend)| matches!(port, Backend::Dpdk { .. } | Backend::Pcap { .. });
+    if change.added.iter().chain(&change.removed).any(fixed) {
+        return Err(ControlError::Restart("ports of DPDK, or files,"));
+    }
+    if !change.added.is_empty() && after.shape != Shape::Complete {
+        return Err(ControlError::Restart(
+            "ports between stages, whose rings are made while the router starts,",
+        ));
+    }
+    if !has_filter && change.added.iter().any(|port| port.1.is_device()) {
+        return Err(ControlError::Restart("devices of the kernel, of which there was none,"));
+    }
+    if ports.len() > most {
+        return Err(ControlError::Restart("more than 64 ports that were not there at the start"));
+    }
+    Ok(change)
 }
 
 /// A tap that represents a port in the kernel.
@@ -455,6 +591,7 @@ pub(super) fn rings(
     queues: &mut Queues,
     kept: &mut Kept,
 ) -> Result<Option<Filter>, RunError> {
+    kept.mailboxes.clone_from(&queues.mailboxes);
     if !ports.iter().any(Backend::is_device) {
         return Ok(None);
     }
@@ -462,20 +599,11 @@ pub(super) fn rings(
     let mut filter = filter.map_err(machine_error("loading the filter"))?;
     filter.set_addresses(locals.iter().copied()).map_err(machine_error("addresses of the filter"))?;
     kept.bridge = config.bridge;
-    kept.mailboxes.clone_from(&queues.mailboxes);
     memory(ports, machine, config, queues, kept)?;
     for (number, backend) in ports.iter().enumerate() {
         let Some(means) = means(number, backend, config, &filter, queues)? else { continue };
         let device = backend.device();
-        let mut port = DevicePort {
-            port: number,
-            device: device.clone(),
-            at: None,
-            waits: false,
-            means,
-            attached: None,
-            promiscuous: None,
-        };
+        let mut port = DevicePort::new(number, backend, means);
         if let Some(there) = machine.link(&device).zip(machine.identity(&device)) {
             let kept = (kept.opener.as_mut(), &kept.mailboxes, config.bridge, false);
             port.take_up(there, &filter, kept).map_err(machine_error(format!("taking up {device}")))?;

@@ -14,7 +14,7 @@ use super::ControlError;
 use super::hops::Hops;
 use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
-use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Own, Port, Vrf};
+use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Own, Port, Urpf, Vrf};
 use crate::io::xdp;
 use crate::neighbour::Key;
 use crate::packet::ethernet::Mac;
@@ -59,7 +59,8 @@ pub(super) fn ports(config: &Config) -> Vec<Backend> {
 
 /// Returns the names of the kernel's devices that a configuration has.
 pub(super) fn devices(config: &Config) -> impl Iterator<Item = &str> {
-    config.interfaces.iter().filter_map(|interface| interface.backend.link())
+    let present = config.interfaces.iter().filter(|interface| !interface.removed);
+    present.filter_map(|interface| interface.backend.link())
 }
 
 /// A fabric and its routes.
@@ -112,6 +113,10 @@ pub(super) fn plan(
     };
     for (number, line) in config.interfaces.iter().enumerate() {
         let port = backends.iter().position(|backend| *backend == line.backend).unwrap_or(0);
+        if line.removed {
+            plan.fabric.interfaces.push(removed(port));
+            continue;
+        }
         plan.fabric.ports[port].attach(line.vlan, number as u16);
         let interface = interface(line, port, machine);
         if let (true, Some(link)) =
@@ -136,6 +141,24 @@ pub(super) fn plan(
     plan.fabric.hops = hops.all().to_vec();
     plan.fabric.own = Own::of(&plan.fabric.interfaces);
     Ok(plan)
+}
+
+/// Makes an interface that was taken out of the configuration: nothing is received or sent there.
+fn removed(port: usize) -> Interface {
+    Interface {
+        name: String::new(),
+        port,
+        vlan: 0,
+        mac: Mac::default(),
+        mtu: MTU,
+        v4: Vec::new(),
+        v6: Vec::new(),
+        vrf: 0,
+        urpf: Urpf::Off,
+        kernel: false,
+        up: false,
+        missing: true,
+    }
 }
 
 fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) -> Interface {

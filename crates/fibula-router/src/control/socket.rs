@@ -189,7 +189,7 @@ fn stats(router: &Router<'_>) -> api::Stats {
     });
     api::Stats {
         threads: router.counters.len() as u64,
-        ports: router.totals().into_iter().enumerate().map(port).collect(),
+        ports: router.ports().into_iter().zip(router.totals()).map(port).collect(),
         vrfs: vrfs.collect(),
         verify: router.verify.counts.stats(router.config.verify_rate),
     }

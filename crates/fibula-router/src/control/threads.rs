@@ -63,7 +63,7 @@ pub(super) fn jobs(
     common: &Common,
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
 ) -> Vec<Job> {
-    let count = workers.len();
+    let (count, ports) = (workers.len(), rings.ports.len());
     let workers = workers.into_iter().enumerate();
     let mut jobs = Vec::new();
     match shape {
@@ -87,7 +87,7 @@ pub(super) fn jobs(
                         io.out().0.take_up();
                         true
                     };
-                    look_up(worker, &mut io, ready, Staged::ended, &common, number == 0);
+                    look_up(worker, &mut io, ready, Staged::ended, &common, (ports, number == 0));
                     io.out().0.flush().map_err(machine_error("writing frames"))
                 }));
             }
@@ -104,7 +104,7 @@ pub(super) fn jobs(
                 let common = common.clone();
                 jobs.push(Job::new(format!("worker {number}"), move || {
                     let ready = |io: &mut Staged<stage::Rings>| !files || io.out().has_room();
-                    look_up(worker, &mut io, ready, Staged::ended, &common, number == 0);
+                    look_up(worker, &mut io, ready, Staged::ended, &common, (ports, number == 0));
                     Ok(())
                 }));
             }
@@ -214,7 +214,7 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
         io.take_up();
         let now_ns = sys::now_ns();
         let mut received = 0;
-        for port in 0..common.lost.len() {
+        for port in 0..io.count() {
             received += worker.burst(&mut io, port, now_ns);
         }
         if now_ns >= next_tick {
@@ -241,7 +241,7 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
 }
 
 fn count_lost(io: &mut Ports, common: &Common) {
-    for (port, lost) in common.lost.iter().enumerate() {
+    for (port, lost) in common.lost.iter().enumerate().take(io.count()) {
         lost.fetch_add(io.take_lost(port), Ordering::Relaxed);
     }
 }
@@ -260,7 +260,7 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     loop {
         io.take_up();
         let mut received = 0;
-        for port in 0..common.lost.len() {
+        for port in 0..io.count() {
             // A file waits until there is room. Other frames are dropped instead.
             if !files || stage.has_room(port) {
                 received += stage.turn(&mut io, port);
@@ -289,7 +289,7 @@ fn look_up<I: Io>(
     ready: impl Fn(&mut I) -> bool,
     ended: impl Fn(&I) -> bool,
     common: &Common,
-    first: bool,
+    (ports, first): (usize, bool),
 ) {
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
@@ -298,7 +298,7 @@ fn look_up<I: Io>(
         let end = ended(io) && (worker.waiting() == 0 || common.stop.load(Ordering::Relaxed));
         let now_ns = sys::now_ns();
         let mut received = 0;
-        for port in 0..common.lost.len() {
+        for port in 0..ports {
             if ready(io) {
                 received += worker.burst(io, port, now_ns);
             }

@@ -39,6 +39,12 @@ impl Port {
         }
     }
 
+    /// Returns whether no interface has the port.
+    #[must_use]
+    pub fn is_unused(&self) -> bool {
+        self.untagged == NONE && self.tagged.is_none()
+    }
+
     /// Returns the interface of a VLAN, if it has one.
     #[inline]
     #[must_use]

@@ -234,6 +234,12 @@ impl Ports {
         self.sinks.push(sink);
     }
 
+    /// Returns the number of ports.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.sources.len()
+    }
+
     /// Sets where new ends come from.
     pub fn set_mailbox(&mut self, mailbox: Arc<Mailbox>) {
         self.mailbox = mailbox;

@@ -263,18 +263,31 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn dump(&mut self, mut each: impl FnMut(Event)) -> io::Result<()> {
-        for (kind, len) in [(GET_LINK, 16), (GET_ADDRESS, 8), (GET_NEIGHBOUR, 12)] {
-            self.ask(kind, DUMP, &[0; 16][..len])?;
-            let mut complete = false;
-            while !complete {
-                if sys::poll(&mut [sys::readable(&self.fd)], 5000)? == 0 {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                self.read(|event| match event {
-                    Event::Complete => complete = true,
-                    event => each(event),
-                })?;
+        for (kind, len) in [(GET_LINK, 16), (GET_ADDRESS, 8)] {
+            self.dump_of(kind, len, &mut each)?;
+        }
+        self.dump_neighbours(each)
+    }
+
+    /// Reads the neighbours, and calls `each` with all of them and with the events that come meanwhile.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn dump_neighbours(&mut self, mut each: impl FnMut(Event)) -> io::Result<()> {
+        self.dump_of(GET_NEIGHBOUR, 12, &mut each)
+    }
+
+    fn dump_of(&mut self, kind: u16, len: usize, each: &mut dyn FnMut(Event)) -> io::Result<()> {
+        self.ask(kind, DUMP, &[0; 16][..len])?;
+        let mut complete = false;
+        while !complete {
+            if sys::poll(&mut [sys::readable(&self.fd)], 5000)? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
             }
+            self.read(|event| match event {
+                Event::Complete => complete = true,
+                event => each(event),
+            })?;
         }
         Ok(())
     }
