@@ -9,6 +9,7 @@ use fibula_router::io::xdp;
 use fibula_router::kernel::device::Device;
 use fibula_router::kernel::filter::Filter;
 use fibula_router::kernel::netlink::{Event, Netlink};
+use fibula_router::neighbour::{Limits, most_of_kernel};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -25,7 +26,7 @@ pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
     let (devices, names) = netlink();
     let mut findings = vec![capabilities(), filter(), sockets(), dpdk(), tun(), devices];
     findings.extend(names.iter().filter(|name| *name != "lo").map(|name| device(name)));
-    findings.extend([forwarding(), huge_pages(), processors()]);
+    findings.extend([forwarding(), neighbours("IPv4"), neighbours("IPv6"), huge_pages(), processors()]);
     let mut out = io::stdout().lock();
     if as_json {
         let object = |finding: &Finding| {
@@ -142,6 +143,22 @@ fn netlink() -> (Finding, Vec<String>) {
         advice: "a router needs two devices, or VLANs of one: 'ip link' shows them",
     };
     (finding, names)
+}
+
+/// Says how many neighbours the kernel keeps.
+fn neighbours(family: &str) -> Finding {
+    let (most, wanted) = (most_of_kernel(family), Limits::default().neighbours);
+    Finding {
+        name: format!("neighbours {family}"),
+        good: most.is_none_or(|most| most >= wanted),
+        found: match most {
+            Some(most) => format!(
+                "the kernel keeps at most {most} (gc_thresh3); 'neighbours.most' is {wanted} by default"
+            ),
+            None => "the kernel's limit (gc_thresh3) is shown outside of network namespaces alone".into(),
+        },
+        advice: "Raise net.ipv4.neigh.default.gc_thresh3 and net.ipv6.neigh.default.gc_thresh3, and gc_thresh2 with them.",
+    }
 }
 
 fn forwarding() -> Finding {

@@ -46,7 +46,7 @@ use crate::io::pcap;
 use crate::kernel::filter::Filter;
 use crate::kernel::netlink::{Event, Neighbour, Netlink};
 use crate::kernel::sys;
-use crate::neighbour::{Duplicate, Key, Probe};
+use crate::neighbour::{Answer, Ask, Duplicate, Key};
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
@@ -255,7 +255,7 @@ pub fn run(
             return Err(error);
         }
     };
-    let (mut probes, mut is_busy) = (Vec::new(), false);
+    let (mut asked, mut is_busy) = (Vec::new(), false);
     while !outer.stop.load(Ordering::Relaxed) && !router.workers.ended() {
         match router.begin_if_ready(is_busy) {
             Ok(true) => notify(Notice::Ready),
@@ -274,7 +274,7 @@ pub fn run(
         router.follow();
         is_busy = router.take_feeds();
         is_busy |= router.verify();
-        router.ask_kernel(&mut probes);
+        router.ask_kernel(&mut asked);
         socket.answer(&mut router);
         if let Some(metrics) = &mut metrics {
             metrics.turn(&router);
@@ -378,6 +378,16 @@ impl<'l> Router<'l> {
                 "interface {name}: there is no device {device}; it is taken up when it comes (--require-devices refuses to start)"
             );
             (router.log)(Level::Warning, &text);
+        }
+        for family in ["IPv4", "IPv6"].into_iter().filter(|_| !router.devices.is_empty()) {
+            let (wanted, most) = (router.config.limits.neighbours, crate::neighbour::most_of_kernel(family));
+            if let Some(most) = most.filter(|&most| most < wanted) {
+                let file = format!("net.{}.neigh.default.gc_thresh3", family.to_ascii_lowercase());
+                let text = format!(
+                    "the kernel keeps at most {most} {family} neighbours, 'neighbours.most' is {wanted}: raise {file}"
+                );
+                (router.log)(Level::Note, &text);
+            }
         }
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
         router.spawn(&ports, queues, flags)?;
@@ -620,18 +630,28 @@ impl<'l> Router<'l> {
     }
 
     /// Passes requests for neighbours on to the kernel.
-    fn ask_kernel(&mut self, probes: &mut Vec<Probe>) {
-        self.shared.neighbours.take_kernel_probes(probes);
-        for probe in probes.drain(..) {
-            if let Some(&mac) = self.fixed.get(&probe.key) {
+    fn ask_kernel(&mut self, asked: &mut Vec<Ask>) {
+        self.shared.neighbours.take_asked(asked);
+        for ask in asked.drain(..) {
+            let key = match ask {
+                Ask::Use(probe) => probe.key,
+                Ask::Forget(key) => key,
+            };
+            let device = self.devices.iter().find(|entry| *entry.1 == key.interface).map(|entry| *entry.0);
+            match (ask, device, self.fixed.get(&key)) {
                 // Nobody verifies it, so it is as good as it was.
-                self.shared.neighbours.learn(probe.key, mac, true, true, sys::now_ns());
-                continue;
-            }
-            let device = self.devices.iter().find(|entry| *entry.1 == probe.key.interface);
-            if let Some((&device, _)) = device {
+                (Ask::Use(_), _, Some(&mac)) => {
+                    self.shared.neighbours.learn(key, mac, true, true, sys::now_ns());
+                }
                 // A request that the kernel does not take is repeated, or the neighbour times out.
-                let _ = self.netlink.use_neighbour(device, probe.key.ip());
+                (Ask::Use(_), Some(device), None) => _ = self.netlink.use_neighbour(device, key.ip()),
+                // It may have been found, or requested again, meanwhile.
+                (Ask::Forget(_), Some(device), None)
+                    if self.shared.neighbours.get(&key) == Answer::Unknown =>
+                {
+                    _ = self.netlink.forget_neighbour(device, key.ip());
+                }
+                _ => {}
             }
         }
     }

@@ -80,6 +80,16 @@ impl Pending {
         self.live -= 1;
     }
 
+    /// If no slot is free, frees one whose neighbour is not `sought` any more. Returns the port of its packet.
+    pub(super) fn make_room(&mut self, sought: impl Fn(&Key) -> bool) -> Option<Option<usize>> {
+        if self.live < self.slots.len() {
+            return None;
+        }
+        let index = self.slots.iter().position(|slot| !sought(&slot.key))?;
+        self.release(index);
+        Some(self.slots[index].from)
+    }
+
     /// Keeps a packet. Returns `false` if there is no free slot, if this neighbour has too many packets, or if the packet is too
     /// large.
     pub(super) fn push(
@@ -137,6 +147,11 @@ mod tests {
         assert_eq!((0..100).filter(|_| push(1, 100)).count(), PER_NEIGHBOUR);
         assert_eq!((2..1000).filter(|&n| push(n, 1)).count(), SLOTS - PER_NEIGHBOUR);
         assert_eq!(pending.next_ns, 5 + PATIENCE_NS);
+        // Of a full room, only the slot of a neighbour that is not looked for any more.
+        assert_eq!(pending.make_room(|_| true), None);
+        assert_eq!(pending.make_room(|key| *key != Key::v4(1, 7)), Some(None));
+        assert_eq!(pending.make_room(|_| false), None, "there is room");
+        assert!(pending.push(Key::v4(1, 7), Some(3), 0, &[0], Offload::default(), 5));
         for index in 0..SLOTS {
             pending.release(index);
         }

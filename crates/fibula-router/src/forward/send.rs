@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::count::Made;
 use crate::drops::DropReason;
 use crate::io::{Io, Offload, complete_checksum};
-use crate::neighbour::{Answer, Key};
+use crate::neighbour::{Answer, Key, Sender};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, Problem};
 use crate::packet::{fragment, ipv4, ipv6};
@@ -51,7 +51,9 @@ impl Worker {
         let split = does_not_fit(item, way.mtu, &offload)?;
         let key = neighbour(out, gateway, item.v6, item.destination);
         // The packet is kept unchanged, with its old TTL, because an ICMP error about it must quote it as received.
-        let Some(mac) = self.resolve(io, key, now_ns)? else {
+        let sender = Sender::of(item.interface, item.v6, item.source);
+        let Some(mac) = self.resolve(io, key, sender, now_ns)? else {
+            self.make_room();
             let packet = &mut io.frame(item.index).bytes[item.range()];
             if !self.pending.push(key, Some(port), item.interface, packet, offload, now_ns) {
                 return Err(DropReason::NeighbourQueue.into());
@@ -84,12 +86,18 @@ impl Worker {
 
     /// Returns the MAC address of a neighbour; `None` if it is being resolved.
     #[inline]
-    fn resolve(&mut self, io: &mut impl Io, key: Key, now_ns: u64) -> Result<Option<Mac>, Refused> {
+    fn resolve(
+        &mut self,
+        io: &mut impl Io,
+        key: Key,
+        sender: Sender,
+        now_ns: u64,
+    ) -> Result<Option<Mac>, Refused> {
         match self.shared.neighbours.get(&key) {
             Answer::Known(mac) => Ok(Some(mac)),
             Answer::Waiting => Ok(None),
             Answer::Failed => Err(Refused::telling(DropReason::NeighbourFailed, Problem::HostUnreachable)),
-            Answer::Unknown => match self.shared.neighbours.request(key, now_ns) {
+            Answer::Unknown => match self.shared.neighbours.request(key, sender, now_ns) {
                 Ok(probe) => {
                     if let Some(probe) = probe {
                         self.probe(io, probe);
@@ -98,6 +106,15 @@ impl Worker {
                 }
                 Err(_) => Err(DropReason::NeighbourLimit.into()),
             },
+        }
+    }
+
+    /// If no packet more may wait, drops one whose neighbour is no longer looked for, because others had more right to its place.
+    fn make_room(&mut self) {
+        let neighbours = &self.shared.neighbours;
+        let freed = self.pending.make_room(|key| neighbours.get(key) != Answer::Unknown);
+        if let Some(Some(from)) = freed {
+            self.counters[from].drop(DropReason::NeighbourLimit);
         }
     }
 
@@ -248,7 +265,7 @@ impl Worker {
         len: usize,
         now_ns: u64,
     ) -> bool {
-        match self.resolve(io, key, now_ns) {
+        match self.resolve(io, key, Sender::OWN, now_ns) {
             Ok(Some(mac)) => self.emit(io, out, mac, v6, len),
             Ok(None) => self.pending.push(key, None, out, &self.message[..len], Offload::default(), now_ns),
             Err(_) => false,
@@ -366,12 +383,12 @@ impl Worker {
     }
 }
 
-/// Returns the neighbour that a packet is sent to.
 /// Returns why packets cannot leave by an interface that is not up.
 fn away(way: &Interface) -> DropReason {
     if way.missing { DropReason::InterfaceMissing } else { DropReason::InterfaceDown }
 }
 
+/// Returns the neighbour that a packet is sent to.
 fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
     match gateway {
         Some(Gateway::V4(address)) => Key::v4(out, address),

@@ -355,6 +355,19 @@ impl Netlink {
         put(&mut body, 1, &octets);
         self.ask(NEW_NEIGHBOUR, CREATE, &body)
     }
+
+    /// Requests the kernel to forget a neighbour.
+    ///
+    /// # Errors
+    /// When the kernel does not take the request.
+    pub fn forget_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
+        let (family, octets) = octets(ip);
+        let mut body = vec![family, 0, 0, 0];
+        body.extend(device.to_ne_bytes());
+        body.extend([0; 4]);
+        put(&mut body, 1, &octets);
+        self.ask(DEL_NEIGHBOUR, 0, &body)
+    }
 }
 
 impl AsRawFd for Netlink {

@@ -7,7 +7,9 @@
 //!
 //! Workers read an array without waiting (`view.rs`). Changes are made under a mutex. It is taken for packets to unknown
 //! neighbours, for packets from neighbours, and by the timer. The number of requests in flight is limited by interface and by
-//! prefix (/24, /64), so that a scan of addresses neither grows memory nor stops others.
+//! prefix (/24, /64), so that a scan of addresses does not grow memory. At a limit, the sender that has the most requests loses one
+//! of them to another sender; a sender that has the most itself loses one that has had time to be answered. Which one is random, so
+//! that a scan cannot keep a neighbour from being found by its order.
 //!
 //! If the kernel owns the interface, it also owns the neighbours. Requests then go to the kernel, and its answers come back
 //! ([`Neighbours::learn`], [`Neighbours::lose`]).
@@ -16,6 +18,7 @@ mod own;
 mod view;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,6 +37,8 @@ const TRIES: u8 = 3;
 const REACHABLE_NS: u64 = 30 * SECOND;
 /// How long a failure is remembered.
 const FAILED_NS: u64 = 3 * SECOND;
+/// How long a request is safe from other requests of its sender. A neighbour of the same network answers in less.
+const ANSWER_NS: u64 = 20_000_000;
 /// How long an unused neighbour is kept.
 const UNUSED_NS: u64 = 600 * SECOND;
 
@@ -74,6 +79,35 @@ impl Key {
         let host = if self.v6 { u128::from(u64::MAX) } else { 0xff };
         Self { address: self.address & !host, ..*self }
     }
+}
+
+/// Whom a request is made for: the sender of a packet, by its IPv4 address or its /64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender {
+    interface: u16,
+    v6: bool,
+    network: u128,
+}
+
+impl Sender {
+    /// The router itself.
+    pub const OWN: Self = Self { interface: u16::MAX, v6: false, network: 0 };
+
+    /// The sender of a packet that was received on an interface.
+    #[inline]
+    #[must_use]
+    pub const fn of(interface: u16, v6: bool, source: u128) -> Self {
+        Self { interface, v6, network: if v6 { source >> 64 } else { source } }
+    }
+}
+
+/// A request for the kernel to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Resolve or verify a neighbour.
+    Use(Probe),
+    /// Forget a neighbour that it has been looking for: another one has the place.
+    Forget(Key),
 }
 
 /// The state of a neighbour, as workers see it.
@@ -142,11 +176,20 @@ struct Entry {
     slot: usize,
 }
 
-#[derive(Debug, Default)]
+/// A neighbour that is waiting.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    key: Key,
+    sender: Sender,
+    since_ns: u64,
+}
+
+#[derive(Debug)]
 struct Inner {
     entries: HashMap<Key, Entry>,
     /// Neighbours that are waiting, by interface and by prefix. The key of an interface has all bits of the address set.
-    in_flight: HashMap<Key, usize>,
+    in_flight: HashMap<Key, Vec<Flight>>,
+    random: u64,
     /// Interfaces whose neighbours the kernel resolves.
     kernel: Vec<u16>,
 }
@@ -156,10 +199,17 @@ struct Inner {
 pub struct Neighbours {
     view: View,
     inner: Mutex<Inner>,
-    /// Requests for the kernel to send.
-    kernel: Mutex<Vec<Probe>>,
+    /// Requests for the kernel to make.
+    kernel: Mutex<Vec<Ask>>,
     generation: AtomicU64,
     limits: Limits,
+}
+
+/// Returns how many neighbours the kernel keeps at most of a family, IPv4 or IPv6 (`gc_thresh3`); `None` where it does not say.
+#[must_use]
+pub fn most_of_kernel(family: &str) -> Option<usize> {
+    let file = format!("/proc/sys/net/{}/neigh/default/gc_thresh3", family.to_ascii_lowercase());
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 /// Too many neighbours are being resolved, or known.
@@ -171,9 +221,15 @@ impl Neighbours {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let view = View::new(limits.neighbours);
+        let inner = Inner {
+            entries: HashMap::new(),
+            in_flight: HashMap::new(),
+            random: RandomState::new().build_hasher().finish() | 1,
+            kernel: Vec::new(),
+        };
         Self {
             view,
-            inner: Mutex::default(),
+            inner: Mutex::new(inner),
             kernel: Mutex::default(),
             generation: AtomicU64::new(0),
             limits,
@@ -203,21 +259,24 @@ impl Neighbours {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Begins to resolve a neighbour. Returns the request to send, or `None` if another worker has begun meanwhile.
+    /// Begins to resolve a neighbour for a sender. Returns the request to send, or `None` if another worker has begun meanwhile. At
+    /// a limit, another neighbour may lose its place: see the module.
     ///
     /// # Errors
-    /// When a limit is reached.
-    pub fn request(&self, key: Key, now_ns: u64) -> Result<Option<Probe>, LimitReached> {
+    /// When a limit is reached, and nobody has less right to a place.
+    pub fn request(&self, key: Key, sender: Sender, now_ns: u64) -> Result<Option<Probe>, LimitReached> {
         let mut inner = self.lock();
         if inner.entries.contains_key(&key) {
             return Ok(None);
         }
-        let (interface, prefix) = (interface_of(key), key.prefix());
-        let flying = |key| inner.in_flight.get(&key).copied().unwrap_or(0);
-        if inner.entries.len() >= self.limits.neighbours
-            || flying(interface) >= self.limits.requests
-            || flying(prefix) >= self.limits.requests_prefix
+        for (group, limit) in
+            [(key.prefix(), self.limits.requests_prefix), (interface_of(key), self.limits.requests)]
         {
+            if let Some(other) = inner.victim(group, limit, sender, now_ns)? {
+                self.evict(&mut inner, other);
+            }
+        }
+        if inner.entries.len() >= self.limits.neighbours {
             return Err(LimitReached);
         }
         let slot = self.view.insert(&key, Answer::Waiting).ok_or(LimitReached)?;
@@ -225,8 +284,20 @@ impl Neighbours {
         let entry =
             Entry { state: State::Waiting, mac: Mac::default(), tries: 1, due_ns, used_ns: now_ns, slot };
         inner.entries.insert(key, entry);
-        inner.fly(key);
+        inner.fly(Flight { key, sender, since_ns: now_ns });
         Ok(Some(Probe { key, mac: None }))
+    }
+
+    /// Takes the place of a neighbour that is waiting.
+    fn evict(&self, inner: &mut Inner, key: Key) {
+        inner.land(key);
+        if let Some(entry) = inner.entries.remove(&key) {
+            self.view.remove(entry.slot);
+        }
+        if inner.kernel.contains(&key.interface) {
+            // Otherwise the neighbours that the kernel looks for would be all that were ever scanned, and it has a limit too.
+            self.ask(Ask::Forget(key));
+        }
     }
 
     /// Notes the MAC address of a neighbour. Set `confirmed` if it has just answered, so that its address need not be verified
@@ -314,12 +385,16 @@ impl Neighbours {
 
     /// Notes a request for the kernel to send.
     pub fn ask_kernel(&self, probe: Probe) {
-        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+        self.ask(Ask::Use(probe));
     }
 
-    /// Takes the requests for the kernel to send.
-    pub fn take_kernel_probes(&self, probes: &mut Vec<Probe>) {
-        probes.append(&mut self.kernel.lock().unwrap_or_else(PoisonError::into_inner));
+    fn ask(&self, ask: Ask) {
+        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
+    }
+
+    /// Takes the requests for the kernel to make, in their order.
+    pub fn take_asked(&self, asked: &mut Vec<Ask>) {
+        asked.append(&mut self.kernel.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Runs the timers: appends the requests that are due to `probes`. One thread must call it a few times a second.
@@ -393,21 +468,50 @@ fn interface_of(key: Key) -> Key {
 }
 
 impl Inner {
-    fn fly(&mut self, key: Key) {
-        for key in [interface_of(key), key.prefix()] {
-            *self.in_flight.entry(key).or_default() += 1;
+    fn fly(&mut self, flight: Flight) {
+        for group in [interface_of(flight.key), flight.key.prefix()] {
+            self.in_flight.entry(group).or_default().push(flight);
         }
     }
 
     fn land(&mut self, key: Key) {
-        for key in [interface_of(key), key.prefix()] {
-            if let Some(count) = self.in_flight.get_mut(&key) {
-                *count -= 1;
-                if *count == 0 {
-                    self.in_flight.remove(&key);
+        for group in [interface_of(key), key.prefix()] {
+            if let Some(flights) = self.in_flight.get_mut(&group) {
+                if let Some(at) = flights.iter().position(|flight| flight.key == key) {
+                    flights.swap_remove(at);
+                }
+                if flights.is_empty() {
+                    self.in_flight.remove(&group);
                 }
             }
         }
+    }
+
+    /// Returns the neighbour of a group that has to give its place to a sender; `None` while there is room.
+    fn victim(
+        &mut self,
+        group: Key,
+        limit: usize,
+        sender: Sender,
+        now_ns: u64,
+    ) -> Result<Option<Key>, LimitReached> {
+        let Some(flights) = self.in_flight.get(&group).filter(|flights| flights.len() >= limit) else {
+            return if limit > 0 { Ok(None) } else { Err(LimitReached) };
+        };
+        let count = |sender: Sender| flights.iter().filter(|flight| flight.sender == sender).count();
+        // The sender of a flight that is chosen at random is likely the one with most of them.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let start = self.random as usize % flights.len();
+        let from_start = || flights[start..].iter().chain(&flights[..start]);
+        let most = flights[start].sender;
+        let is_richer = most != sender && count(most) > count(sender) + 1;
+        let may_go = |flight: &&Flight| match is_richer {
+            true => flight.sender == most,
+            false => now_ns.saturating_sub(flight.since_ns) >= ANSWER_NS,
+        };
+        from_start().find(may_go).map(|flight| Some(flight.key)).ok_or(LimitReached)
     }
 }
 
@@ -428,8 +532,8 @@ mod tests {
     fn a_neighbour_that_never_answers() {
         let table = Neighbours::new(Limits::default());
         assert_eq!(table.get(&KEY), Answer::Unknown);
-        assert_eq!(table.request(KEY, 0), Ok(Some(Probe { key: KEY, mac: None })));
-        assert_eq!(table.request(KEY, 0), Ok(None));
+        assert_eq!(table.request(KEY, Sender::OWN, 0), Ok(Some(Probe { key: KEY, mac: None })));
+        assert_eq!(table.request(KEY, Sender::OWN, 0), Ok(None));
         assert_eq!(table.get(&KEY), Answer::Waiting);
         let before = table.generation();
         assert_eq!(ticked(&table, 1), [Probe { key: KEY, mac: None }]);
@@ -449,7 +553,7 @@ mod tests {
     #[test]
     fn a_neighbour_that_answers_is_verified_when_it_is_used_again() {
         let table = Neighbours::new(Limits::default());
-        table.request(KEY, 0).unwrap();
+        table.request(KEY, Sender::OWN, 0).unwrap();
         assert!(table.learn(KEY, MAC, true, false, SECOND));
         assert_eq!(table.get(&KEY), Answer::Known(MAC));
         assert_eq!(ticked(&table, 10), []);
@@ -491,20 +595,61 @@ mod tests {
     fn a_scan_takes_no_more_than_its_limits() {
         let limits = Limits { neighbours: 100, requests: 20, requests_prefix: 8 };
         let table = Neighbours::new(limits);
-        let scan =
-            |prefix: u32| (0..256).filter(|n| table.request(Key::v4(1, prefix + n), 0).is_ok()).count();
+        let scan = |prefix: u32| {
+            (0..256).filter(|n| table.request(Key::v4(1, prefix + n), Sender::OWN, 0).is_ok()).count()
+        };
         assert_eq!(scan(0x0a00_0000), 8, "of one prefix");
         assert_eq!(scan(0x0a00_0100), 8);
         assert_eq!(scan(0x0a00_0200), 4, "of the interface");
-        assert!(table.request(Key::v4(2, 5), 0).is_ok(), "others go on");
+        assert!(table.request(Key::v4(2, 5), Sender::OWN, 0).is_ok(), "others go on");
         for second in 1..=7 {
             ticked(&table, second);
         }
         assert_eq!(table.lock().in_flight.len(), 0, "all have landed");
-        assert_eq!(scan(0x0a00_0000), 8);
+        assert!(table.request(Key::v4(1, 0x0a00_0000), Sender::OWN, 0).is_ok());
         table.forget_interface(1);
         assert_eq!(table.lock().in_flight.len(), 0);
         let all = (0..300).filter(|&n| table.learn(Key::v6(9, n << 64), MAC, true, true, 0)).count();
         assert!((90..=100).contains(&all), "{all} neighbours");
+    }
+    #[test]
+    fn a_place_is_shared_by_senders_and_by_those_that_had_their_time() {
+        let limits = Limits { neighbours: 1000, requests: 256, requests_prefix: 64 };
+        let table = Neighbours::new(limits);
+        table.set_kernel(1);
+        let (scanner, other) = (Sender::of(0, true, 1 << 64), Sender::of(0, true, 2 << 64));
+        let key = |n: u128| Key::v6(1, n);
+        let waiting = || {
+            let mut count = 0;
+            table.for_each(|_, _, state| count += usize::from(state == State::Waiting));
+            count
+        };
+        let made = (0..1000).filter(|&n| table.request(key(n), scanner, 0).is_ok()).count();
+        assert_eq!((made, waiting()), (64, 64), "no request is taken back before it can be answered");
+        // Another sender takes places of the one with the most, until both have the same.
+        let made = (1000..2000).filter(|&n| table.request(key(n), other, 0).is_ok()).count();
+        assert!((30..=33).contains(&made) && waiting() == 64, "{made}");
+        // Later, each request has a place, and one that had its time loses it.
+        let mut asked = Vec::new();
+        table.take_asked(&mut asked);
+        assert!(asked.iter().all(|ask| matches!(ask, Ask::Forget(_))) && asked.len() == made);
+        let scan = |n: u128, now_ns| table.request(key(5000 + n), scanner, now_ns).is_ok();
+        assert_eq!((0..100).filter(|&n| scan(n, ANSWER_NS)).count(), 64);
+        assert_eq!(waiting(), 64);
+        table.take_asked(&mut asked);
+        assert_eq!(asked.len(), made + 64, "the kernel forgets each that has lost its place");
+        // At 2,000 addresses a second, each new neighbour is found that answers within that time.
+        let mut now_ns = SECOND;
+        for round in 0..500 {
+            let wanted = key(100_000 + round);
+            assert!(table.request(wanted, scanner, now_ns).is_ok(), "round {round}");
+            for n in 0..39 {
+                now_ns += 500_000;
+                let _ = table.request(key((round + 10) << 20 | n), scanner, now_ns);
+                assert_eq!(table.get(&wanted), Answer::Waiting, "round {round}");
+            }
+            assert!(table.learn(wanted, MAC, true, true, now_ns));
+        }
+        assert!(waiting() <= 64);
     }
 }
