@@ -1,8 +1,8 @@
 //! Options of `fibula route`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Arg, Args, Subcommand};
+use clap::{Arg, ArgGroup, Args, Subcommand};
 use fibula::net::{HostBits, IpPrefix};
 
 use crate::answer::AnswerArgs;
@@ -37,7 +37,8 @@ Examples:
   fibula route get --router 193.0.6.139")]
 #[command(
     mut_arg("table", table_or_router),
-    mut_arg("router", |router| router.conflicts_with_all(["file", "column", "output", "engine", "stats", "threads", "isa", "v4_mapped"]))
+    mut_arg("router", not_with_lookups),
+    mut_arg("socket", not_with_lookups)
 )]
 pub(super) struct GetArgs {
     /// Show the paths of all peers for the longest matching prefix, the best one first
@@ -51,8 +52,33 @@ pub(super) struct GetArgs {
     pub(super) lookup: LookupArgs,
 }
 
+/// Options of tables, which a router is not.
+const TABLE: [&str; 20] = [
+    "table",
+    "all_peers",
+    "peer",
+    "best",
+    "family",
+    "value",
+    "origin_as",
+    "as_path",
+    "community",
+    "peer_as",
+    "from",
+    "until",
+    "aggregate",
+    "mask",
+    "strict",
+    "memory_limit",
+    "table_format",
+    "prefix_column",
+    "start_column",
+    "value_columns",
+];
+
 /// A router that runs, instead of a table.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new(RUNNING).args(["router", "socket"]))]
 pub(super) struct RouterTarget {
     /// Query the router that runs, at its control socket, instead of reading a table [default: /run/fibula/router.sock]
     #[arg(
@@ -61,23 +87,38 @@ pub(super) struct RouterTarget {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = fibula_router::config::SOCKET,
-        conflicts_with_all = [
-            "table", "all_peers", "peer", "best", "family", "value", "origin_as", "as_path", "community", "peer_as", "from",
-            "until", "aggregate", "mask", "strict", "memory_limit", "table_format", "prefix_column", "start_column", "value_columns"
-        ],
+        conflicts_with_all = TABLE,
         help_heading = ROUTER
     )]
-    pub(super) router: Option<PathBuf>,
+    router: Option<PathBuf>,
+
+    /// Query the router that runs, at this control socket, as --router=PATH does
+    #[arg(long, value_name = "PATH", conflicts_with_all = TABLE, help_heading = ROUTER)]
+    socket: Option<PathBuf>,
 
     /// Also show the last changes of the routes: when, by which feed, and where they led
-    #[arg(long, requires = "router", help_heading = ROUTER)]
+    #[arg(long, requires = RUNNING, help_heading = ROUTER)]
     pub(super) changes: bool,
+}
+
+impl RouterTarget {
+    /// Returns the control socket of the router; `None`: a table is read.
+    pub(super) fn socket(&self) -> Option<&Path> {
+        self.router.as_deref().or(self.socket.as_deref())
+    }
+}
+
+/// The options that name a router.
+const RUNNING: &str = "running";
+
+fn not_with_lookups(router: Arg) -> Arg {
+    router.conflicts_with_all(["file", "column", "output", "engine", "stats", "threads", "isa", "v4_mapped"])
 }
 
 /// A router takes the place of the table, which the environment may name.
 fn table_or_router(table: Arg) -> Arg {
     let named = !table.get_default_values().is_empty();
-    if named { table } else { table.required(false).required_unless_present("router") }
+    if named { table } else { table.required(false).required_unless_present(RUNNING) }
 }
 
 const ROUTER: &str = "Querying a router";
@@ -131,7 +172,7 @@ pub(super) struct ShowArgs {
     pub(super) router: RouterTarget,
 
     /// Only show the routes that are used of this feed
-    #[arg(long, value_name = "NAME", requires = "router", help_heading = ROUTER)]
+    #[arg(long, value_name = "NAME", requires = RUNNING, help_heading = ROUTER)]
     pub(super) feed: Option<String>,
 
     #[command(flatten)]

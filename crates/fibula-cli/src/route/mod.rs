@@ -22,7 +22,7 @@ pub(crate) fn run(args: &RouteArgs) -> Result<ExitCode, Failure> {
         RouteCommand::Show(args) => &args.router,
         RouteCommand::Get(args) => &args.router,
     };
-    if source.router.is_some() {
+    if source.socket().is_some() {
         return from_router(&args.command);
     }
     match &args.command {

@@ -20,7 +20,7 @@ use crate::options::{Format, SourceArgs};
 
 /// Returns the socket of the router, and the VRF that is wanted.
 fn target<'a>(args: &'a RouterTarget, source: &'a SourceArgs) -> (&'a Path, &'a str) {
-    let socket = args.router.as_deref().unwrap_or(Path::new(fibula_router::config::SOCKET));
+    let socket = args.socket().unwrap_or(Path::new(fibula_router::config::SOCKET));
     (socket, source.feed.reading.vrf.as_deref().unwrap_or("default"))
 }
 

@@ -73,8 +73,8 @@ pub(super) struct CheckArgs {
 /// Options of the commands that talk to a router.
 #[derive(Debug, Args)]
 pub(super) struct RouterShowArgs {
-    /// The control socket of the router
-    #[arg(long, value_name = "PATH", default_value = SOCKET)]
+    /// The control socket of the router; --router=PATH is the same
+    #[arg(long, alias = "router", value_name = "PATH", default_value = SOCKET)]
     pub(super) socket: PathBuf,
 
     /// Print JSON
@@ -98,8 +98,8 @@ Exit codes:
   2  wrong use
   3  no router answers")]
 pub(super) struct RouterVerifyArgs {
-    /// The control socket of the router
-    #[arg(long, value_name = "PATH", default_value = SOCKET)]
+    /// The control socket of the router; --router=PATH is the same
+    #[arg(long, alias = "router", value_name = "PATH", default_value = SOCKET)]
     pub(super) socket: PathBuf,
 
     /// Print JSON

@@ -9,6 +9,7 @@ use fibula_router::config::{Config, FeedKind};
 use crate::failure::Failure;
 use crate::load;
 use crate::messages::Messages;
+use crate::text::plural;
 
 /// Reads and checks a configuration.
 pub(super) fn read(path: &Path, engines: Engines) -> Result<Config, Failure> {
@@ -34,13 +35,18 @@ pub(super) fn check(path: &Path, engines: Engines) -> Result<ExitCode, Failure> 
         let file = folder.join(file);
         std::fs::metadata(&file).map_err(|error| Failure::opening(&file, &error))?;
     }
-    println!(
-        "{}: {} interfaces, {} VRFs, {routes} routes, {} feeds, {} threads: no errors",
-        path.display(),
-        config.interfaces.len(),
-        config.vrfs.len(),
-        config.feeds.len(),
-        config.threads
-    );
+    #[cfg(target_os = "linux")]
+    for doubt in fibula_router::control::doubts(&config) {
+        Messages::new(false).warning(doubt);
+    }
+    let counts = [
+        (config.interfaces.len(), "interface", "interfaces"),
+        (config.vrfs.len(), "VRF", "VRFs"),
+        (routes, "route", "routes"),
+        (config.feeds.len(), "feed", "feeds"),
+        (config.threads, "thread", "threads"),
+    ];
+    let counts = counts.map(|(count, one, many)| format!("{count} {}", plural(count as u64, one, many)));
+    println!("{}: {}: no errors", path.display(), counts.join(", "));
     Ok(ExitCode::SUCCESS)
 }

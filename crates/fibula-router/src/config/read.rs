@@ -15,7 +15,7 @@ use super::{
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
 use crate::packet::flow::FlowHash;
-use crate::packet::ipv6;
+use crate::packet::{ipv4, ipv6};
 
 /// Seconds after which forwarding begins though a feed has no full table.
 const START_AFTER: u32 = 60;
@@ -428,6 +428,10 @@ fn member(
 fn route(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Route, ConfigError> {
     let prefix = IpPrefix::parse(line.prefix.get_ref().as_bytes(), HostBits::Refuse)
         .map_err(|error| text.error(&line.prefix, format!("'{}': {error}", line.prefix.get_ref())))?;
+    if is_group(prefix) {
+        let reason = format!("'{}' is a group of stations: multicast is not routed", line.prefix.get_ref());
+        return Err(text.error(&line.prefix, reason));
+    }
     let one = line.via.is_some() || line.interface.is_some();
     let ways = usize::from(one) + usize::from(line.kind.is_some()) + usize::from(!line.group.is_empty());
     if ways != 1 {
@@ -454,6 +458,14 @@ fn route(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Route, 
     }
     let vrf = vrf(text, config, line.vrf.as_ref())?;
     Ok(Route { vrf, prefix, target, line: text.line(&line.prefix.span()) })
+}
+
+/// Returns whether all addresses of a prefix are groups.
+fn is_group(prefix: IpPrefix) -> bool {
+    match prefix {
+        IpPrefix::V4(prefix) => prefix.len() >= 4 && ipv4::is_multicast(prefix.addr()),
+        IpPrefix::V6(prefix) => prefix.len() >= 8 && ipv6::is_multicast(prefix.addr()),
+    }
 }
 
 fn group(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Vec<Member>, ConfigError> {
@@ -562,6 +574,8 @@ kind = \"blackhole\"
             ("vrf = \"blue\"\naddr", "vrf = \"red\"\naddr", Some(14), "no VRF 'red'"),
             ("192.0.2.1/24", "192.0.2.1", Some(15), "'192.0.2.1' is not an address with"),
             ("0.0.0.0/0", "10.0.0.1/8", Some(18), "10.0.0.1/8"),
+            ("0.0.0.0/0", "224.0.0.0/4", Some(18), "'224.0.0.0/4' is a group of stations"),
+            ("2001:db8:1::/48", "ff0e::/16", Some(22), "'ff0e::/16' is a group of stations"),
             ("weight = 2", "weight = 0", Some(19), "from 1 to 256"),
             ("interface = \"guests\"", "", Some(24), "needs its 'interface'"),
             ("kind = \"blackhole\"", "kind = \"black\"", Some(29), "'blackhole', 'unreachable'"),

@@ -10,6 +10,7 @@
 
 mod answer;
 pub mod client;
+mod doubts;
 mod error;
 mod feed_state;
 mod feeds;
@@ -50,6 +51,7 @@ use crate::neighbour::{Answer, Ask, Duplicate, Key};
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
+pub use doubts::doubts;
 pub use error::ControlError;
 use feeds::Feeds;
 use hops::Hops;

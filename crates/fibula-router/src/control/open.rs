@@ -17,6 +17,7 @@ use crate::io::tap::Tap;
 use crate::io::xdp;
 use crate::kernel::device::{self, Promiscuous};
 use crate::kernel::filter::{Attached, Filter, Redirect};
+use crate::kernel::hold::Hold;
 use crate::kernel::netlink::Link;
 use crate::packet::ethernet::Mac;
 use crate::stage;
@@ -100,6 +101,7 @@ struct DevicePort {
     /// The filter or the program, once the router forwards.
     attached: Option<Attached>,
     promiscuous: Option<Promiscuous>,
+    held: Option<Hold>,
 }
 
 /// The sockets of a port, by back end.
@@ -135,7 +137,7 @@ pub(super) enum Followed {
 impl DevicePort {
     fn new(port: usize, backend: &Backend, means: Means) -> Self {
         let device = backend.device();
-        Self { port, device, at: None, waits: false, means, attached: None, promiscuous: None }
+        Self { port, device, at: None, waits: false, means, attached: None, promiscuous: None, held: None }
     }
 
     /// Gives the sockets a device.
@@ -211,6 +213,10 @@ impl DevicePort {
     ) -> io::Result<()> {
         let (opener, mailboxes, bridge, has_begun) = kept;
         self.at = Some(identity);
+        if !self.held.as_ref().is_some_and(|held| held.is_of(link.index)) {
+            self.held = None;
+            self.held = Some(Hold::take(link.index)?);
+        }
         let mut done = self.bind(link, opener, mailboxes);
         if bridge {
             done = done.and_then(|()| {
@@ -248,7 +254,7 @@ impl Kept {
             else {
                 if port.at.take().is_some() {
                     port.waits = false;
-                    (port.attached, port.promiscuous) = (None, None);
+                    (port.attached, port.promiscuous, port.held) = (None, None, None);
                     if let (Means::Xdp { .. }, Some(opener)) = (&port.means, &mut self.opener) {
                         opener.forget(port.port);
                     }

@@ -4,6 +4,7 @@
 mod assembler;
 pub mod device;
 pub mod filter;
+pub mod hold;
 pub mod netlink;
 mod redirect;
 pub(crate) mod sys;

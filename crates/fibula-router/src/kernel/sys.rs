@@ -125,6 +125,12 @@ pub(crate) fn ethtool(fd: BorrowedFd<'_>, name: &str, command: u32) -> io::Resul
     checked(result.into()).map(|_| value[1])
 }
 
+/// Returns the account that the process runs as.
+pub(crate) fn user() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Sets the permissions that new files do not get. Returns the earlier setting.
 pub(crate) fn umask(mask: u32) -> u32 {
     // SAFETY: takes and returns a number.

@@ -1,0 +1,79 @@
+//! Finds what in a configuration cannot work on this machine as it is now, though the machine may change.
+
+use std::net::IpAddr;
+
+use super::machine::Machine;
+use crate::config::{Config, Target};
+use crate::kernel::netlink::Netlink;
+
+/// Returns a sentence for each device that does not exist, and for each gateway that is an address of this machine.
+#[must_use]
+pub fn doubts(config: &Config) -> Vec<String> {
+    let mut machine = Machine::default();
+    let asked = Netlink::open().and_then(|mut netlink| netlink.dump(|event| _ = machine.take(&event)));
+    match asked {
+        Ok(()) => found(config, &machine),
+        Err(error) => vec![format!("devices and addresses are not checked: {error}")],
+    }
+}
+
+fn found(config: &Config, machine: &Machine) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for line in config.interfaces.iter().filter(|line| line.backend.is_device()) {
+        let device = line.backend.device();
+        if machine.link(&device).is_none() {
+            doubts.push(format!(
+                "interface {}: there is no device {device}; it is taken up when it comes",
+                line.name
+            ));
+        }
+    }
+    let configured = config.interfaces.iter().flat_map(|line| line.addresses.iter().map(|address| address.0));
+    let own: Vec<IpAddr> = configured.chain(machine.locals().map(|local| local.1)).collect();
+    let routes = config.routes.iter().map(|route| (route.line, Some(&route.target)));
+    let tables = config.tables.iter().map(|table| (table.line, table.target.as_ref()));
+    for (line, target) in routes.chain(tables) {
+        let Some(Target::Group(members)) = target else { continue };
+        for gateway in members.iter().filter_map(|member| member.gateway) {
+            if own.contains(&gateway) {
+                doubts.push(format!("line {line}: the gateway {gateway} is the router itself"));
+            }
+        }
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::netlink::{Address, Event, Link};
+
+    #[test]
+    fn devices_that_are_missing_and_gateways_that_are_own_addresses_are_named() {
+        let mut machine = Machine::default();
+        let kind = Some("veth".to_owned());
+        machine.take(&Event::Link(Link {
+            index: 2,
+            name: "eth0".into(),
+            mac: None,
+            mtu: 1500,
+            up: true,
+            is_enabled: true,
+            kind,
+        }));
+        let ip = "192.0.2.1".parse().unwrap();
+        machine.take(&Event::Address(Address { index: 2, ip, len: 24, broadcast: None }));
+        let text = "[[interface]]\nname = \"a\"\ndevice = \"eth0\"\n[[interface]]\nname = \"b\"\ndevice = \"eth9\"\n\
+                    [[interface]]\nname = \"t\"\nbackend = \"tap\"\ndevice = \"tap0\"\naddresses = [\"198.51.100.1/24\"]\n\
+                    [[route]]\nprefix = \"10.0.0.0/8\"\nvia = \"192.0.2.1\"\n[[route]]\nprefix = \"11.0.0.0/8\"\nvia = \"192.0.2.9\"\n\
+                    [[route]]\nprefix = \"12.0.0.0/8\"\ngroup = [{ via = \"192.0.2.9\" }, { via = \"198.51.100.1\" }]\n";
+        assert_eq!(
+            found(&Config::parse(text).unwrap(), &machine),
+            [
+                "interface b: there is no device eth9; it is taken up when it comes",
+                "line 13: the gateway 192.0.2.1 is the router itself",
+                "line 19: the gateway 198.51.100.1 is the router itself",
+            ]
+        );
+    }
+}
