@@ -135,6 +135,9 @@ impl Located {
             return Ok(Self { format, separator, places, names: Vec::new(), has_header: false });
         };
         let (first_line, _) = without_return(first_line);
+        if let Some(unread) = unread(first_line, format) {
+            return Err(Failure::BadInput(unread));
+        }
         let names = names(first_line, mark);
         if names.len() > MOST_COLUMNS {
             let most = thousands(MOST_COLUMNS);
@@ -298,6 +301,23 @@ pub(super) enum RowKind {
     Between,
 }
 
+/// Returns why a log is not read that looks like one with columns and has others.
+fn unread(first_line: &[u8], format: InputFormat) -> Option<String> {
+    if first_line.starts_with(b"#separator") {
+        let instead =
+            "its JSON ('redef LogAscii::use_json = T;'), or what 'zeek-cut' prints with --input-format tsv";
+        return Some(format!("a log of Zeek with tabs is not read; read instead: {instead}"));
+    }
+    let count = |byte: u8| memchr::memchr_iter(byte, first_line).count();
+    let other = [b'|', b';'].into_iter().find(|&other| count(other) > 1)?;
+    (format == InputFormat::Csv && count(b',') == 0).then(|| {
+        let other = char::from(other);
+        format!(
+            "columns separated by '{other}' are not read; read instead: CSV, for example by tr '{other}' ,"
+        )
+    })
+}
+
 /// Returns the index of a column, which is given by its name or by its number from 1.
 fn column(wanted: &str, names: &[String]) -> Result<usize, Failure> {
     if let Some(at) = names.iter().position(|name| name == wanted) {
@@ -436,6 +456,19 @@ mod tests {
         assert_eq!(names(b"id, \"the, name\"", b','), ["id", "the, name"]);
         // A quote that is never closed is text.
         assert_eq!(field(b"\"a,b", b',', 1, true), Some(&b"b"[..]));
+    }
+
+    #[test]
+    fn logs_with_other_columns_are_refused_by_name() {
+        let refused = |line: &str, format| match Located::new(format, &["1"], 1, line.as_bytes()) {
+            Err(Failure::BadInput(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused("#separator \\x09", InputFormat::Csv).contains("Zeek"));
+        assert!(refused("sIP| dIP|sPort|", InputFormat::Csv).contains("separated by '|'"));
+        assert!(refused("a;b;c", InputFormat::Csv).contains("separated by ';'"));
+        assert!(Located::new(InputFormat::Csv, &["1"], 1, b"192.0.2.1,a|b|c").is_ok());
+        assert!(Located::new(InputFormat::Words, &["1"], 1, b"192.0.2.1 a|b|c").is_ok());
     }
 
     #[test]
