@@ -14,6 +14,8 @@ pub(super) struct Generated {
     pub(super) check: bool,
     /// The folder of real tables, where one is named.
     pub(super) data: Option<PathBuf>,
+    /// The folder of the site, where one is named.
+    pub(super) output: Option<PathBuf>,
 }
 
 impl Generated {

@@ -7,6 +7,7 @@ mod generated;
 mod papers;
 mod picture;
 mod router;
+mod site;
 mod tables;
 mod values;
 
@@ -32,10 +33,12 @@ Exit codes:
 
 Environment:
   FIBULA_DATA  the folder of real tables, as in --data
+  MKDOCS       the program that builds the site [default: mkdocs]
 
 Examples:
   fibula-lab document benchmarks choices values router picture --check
-  fibula-lab document papers tables aggregation --data /data")]
+  fibula-lab document papers tables aggregation --data /data
+  fibula-lab document site --output target/site")]
 pub(super) struct DocumentArgs {
     /// The documents
     #[arg(value_enum, value_name = "NAME", required = true)]
@@ -48,6 +51,10 @@ pub(super) struct DocumentArgs {
     /// The folder of real tables, each as NAME.txt.xz
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+
+    /// The folder of the site [default: target/site]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
 }
 
 /// A document.
@@ -69,11 +76,14 @@ enum Name {
     Tables,
     /// docs/aggregation.md, from real tables
     Aggregation,
+    /// The guides, the documents and the results as a static site in --output, by MkDocs
+    Site,
 }
 
 pub(super) fn run(args: &DocumentArgs) -> Result<ExitCode, Failure> {
     let data = || std::env::var_os("FIBULA_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let generated = Generated { check: args.check, data: args.data.clone().or_else(data) };
+    let (data, output) = (args.data.clone().or_else(data), args.output.clone());
+    let generated = Generated { check: args.check, data, output };
     let of_tables = |name: &Name| matches!(name, Name::Papers | Name::Tables | Name::Aggregation);
     if generated.data.is_none() && args.names.iter().any(of_tables) {
         return Err(Failure::WrongUse(
@@ -91,6 +101,7 @@ pub(super) fn run(args: &DocumentArgs) -> Result<ExitCode, Failure> {
             Name::Papers => papers::write,
             Name::Tables => tables::write,
             Name::Aggregation => aggregation::write,
+            Name::Site => site::write,
         };
         current &= write(&generated).map_err(failure)?;
     }
