@@ -134,8 +134,8 @@ impl Feeds {
 }
 
 impl super::Router<'_> {
-    /// Installs the routes that feeds have changed. Returns whether there is more to do at once.
-    pub(super) fn take_feeds(&mut self) -> bool {
+    /// Installs the routes that feeds have changed. Returns `None` if none have, otherwise whether there is more to do at once.
+    pub(super) fn take_feeds(&mut self) -> Option<bool> {
         let now_ns = sys::now_ns();
         self.feeds.rib().set_time(now_ns);
         if now_ns >= self.feeds.next_tick_ns {
@@ -149,7 +149,7 @@ impl super::Router<'_> {
         let feeds = &mut self.feeds;
         let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, None, BATCH);
         if taken.is_empty() {
-            return feeds.install.answer(&feeds.rib, &taken, &self.vrfs);
+            return feeds.install.answer(&feeds.rib, &taken, &self.vrfs).then_some(true);
         }
         // Publish the next hops first: a worker must know a number before it can find the number in a table.
         if taken.hops {
@@ -157,14 +157,14 @@ impl super::Router<'_> {
         }
         let feeds = &mut self.feeds;
         let Err(error) = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts) else {
-            return taken.more;
+            return Some(taken.more);
         };
         // The routes are retried every turn, so a log line each time would flood the log.
         if !std::mem::replace(&mut feeds.is_refused, true) {
             let text = format!("cannot install routes of feeds (will retry): {error}");
             (self.log)(Level::Warning, &text);
         }
-        false
+        Some(false)
     }
 
     /// Logs the feeds whose state has changed.

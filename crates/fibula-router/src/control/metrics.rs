@@ -1,101 +1,28 @@
 //! Metrics in the text format of Prometheus, over HTTP on a loopback address (prometheus.io, "Exposition formats").
 
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use super::Router;
 use crate::count::{Made, Totals};
 use crate::drops::DropReason as Reason;
 
-/// How long a client may take for its request and its answer together.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest request.
 const LONGEST: usize = 4096;
-/// Most clients at once. Others wait until one of them has its answer.
-const CLIENTS: usize = 8;
 
-/// Answers requests for metrics, without waiting for any client.
-#[derive(Debug)]
-pub(super) struct Metrics {
-    listener: TcpListener,
-    clients: Vec<Client>,
+/// Listens at an address.
+pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
-#[derive(Debug)]
-struct Client {
-    stream: TcpStream,
-    until: Instant,
-    request: Vec<u8>,
-    answer: Vec<u8>,
-    sent: usize,
-}
-
-impl Metrics {
-    /// Listens at an address.
-    pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self { listener, clients: Vec::new() })
-    }
-
-    /// Serves all clients as far as possible without waiting.
-    pub(super) fn turn(&mut self, router: &Router<'_>) {
-        while self.clients.len() < CLIENTS
-            && let Ok((stream, _)) = self.listener.accept()
-        {
-            if stream.set_nonblocking(true).is_ok() {
-                let until = Instant::now() + PATIENCE;
-                let (request, answer) = (Vec::new(), Vec::new());
-                self.clients.push(Client { stream, until, request, answer, sent: 0 });
-            }
-        }
-        self.clients.retain_mut(|client| client.turn(&|| text(router)).unwrap_or(false));
-    }
-}
-
-impl AsRawFd for Metrics {
-    fn as_raw_fd(&self) -> RawFd {
-        self.listener.as_raw_fd()
-    }
-}
-
-impl Client {
-    /// Returns whether there is more to do. An error means that the client has gone.
-    fn turn(&mut self, text: &dyn Fn() -> String) -> io::Result<bool> {
-        let done = match self.answer.is_empty() {
-            true => read(&mut self.stream, &mut self.request).and_then(|status| {
-                self.answer = response(status, text);
-                self.send()
-            }),
-            false => self.send(),
-        };
-        match done {
-            Ok(()) => Ok(false),
-            // The deadline bounds the time of a client that stops halfway. Without it, eight such clients would block the
-            // metrics.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Instant::now() < self.until),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn send(&mut self) -> io::Result<()> {
-        while self.sent < self.answer.len() {
-            self.sent += match self.stream.write(&self.answer[self.sent..])? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                sent => sent,
-            };
-        }
-        Ok(())
-    }
-}
-
-fn response(status: Status, text: &dyn Fn() -> String) -> Vec<u8> {
-    let (status, body) = match status {
-        Ok(()) => ("200 OK", text()),
+/// Returns the answer to a request: a body, or the status of a failure.
+pub(super) fn response(body: Result<String, &'static str>) -> Vec<u8> {
+    let (status, body) = match body {
+        Ok(body) => ("200 OK", body),
         Err(status) => (status, format!("{status}\n")),
     };
     let len = body.len();
@@ -105,11 +32,11 @@ fn response(status: Status, text: &dyn Fn() -> String) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The answer to a request: metrics, or the status of a failure.
+/// What a request wants: the metrics, or something else, which has the status of a failure.
 type Status = Result<(), &'static str>;
 
 /// Reads a request whose first bytes are in `bytes`.
-fn read(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<Status> {
+pub(super) fn read(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<Status> {
     let mut part = [0; 1024];
     loop {
         let read = stream.read(&mut part)?;
@@ -153,7 +80,8 @@ const COUNTS: [Count; 7] = [
     ("sent_bytes_total", "Bytes sent by this port.", |totals| totals.sent_bytes),
 ];
 
-fn text(router: &Router<'_>) -> String {
+/// Returns the metrics.
+pub(super) fn text(router: &Router<'_>) -> String {
     let mut out = String::new();
     let totals = router.totals();
     ports(&mut out, &totals);
@@ -233,27 +161,6 @@ mod tests {
         }
         let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "a".repeat(9000));
         assert_eq!(read(&mut long.as_bytes(), &mut Vec::new()).unwrap(), Err("400 Bad Request"));
-    }
-
-    #[test]
-    fn a_request_in_parts_is_read_without_waiting() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let stream = listener.accept().unwrap().0;
-        stream.set_nonblocking(true).unwrap();
-        let (request, answer) = (Vec::new(), Vec::new());
-        let mut client =
-            Client { stream, until: Instant::now() + Duration::from_secs(60), request, answer, sent: 0 };
-        let text = || "x 1\n".to_owned();
-        assert!(client.turn(&text).unwrap(), "nothing has arrived");
-        far.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-        assert!(client.turn(&text).unwrap(), "the end is missing");
-        far.write_all(b"\r\n").unwrap();
-        while client.turn(&text).unwrap() {}
-        drop(client);
-        let mut answer = String::new();
-        far.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nx 1\n"), "{answer}");
     }
 
     #[test]

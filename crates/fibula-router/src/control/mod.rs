@@ -10,6 +10,7 @@
 
 mod answer;
 pub mod client;
+mod doors;
 mod doubts;
 mod error;
 mod feed_state;
@@ -44,6 +45,7 @@ use crate::count::{PortCounters, Totals};
 use crate::forward::fabric::{Fabric, Interface, Vrf};
 use crate::forward::{Shared, Worker};
 use crate::io::pcap;
+use crate::kernel::bell::Bell;
 use crate::kernel::filter::Filter;
 use crate::kernel::netlink::{Event, Neighbour, Netlink};
 use crate::kernel::sys;
@@ -51,19 +53,24 @@ use crate::neighbour::{Answer, Ask, Duplicate, Key};
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
+use doors::{Doors, Question, Stream};
 pub use doubts::doubts;
 pub use error::ControlError;
 use feeds::Feeds;
 use hops::Hops;
 use machine::Machine;
-use metrics::Metrics;
 use open::{Beside, Followed, Queues};
 use plan::{Loaded, Plan};
-use threads::{Common, Rings, Threads};
+use threads::{Alarm, Common, Rings, Threads};
 use verify::Verify;
 
-/// How long the main thread sleeps at most. A request for the kernel to find a neighbour may wait that long.
-const TURN_MS: i32 = 2;
+/// How long the main thread sleeps at most while there is something to do, and if there is not. Changes of routes wait that long.
+const BUSY_MS: i32 = 2;
+const IDLE_MS: i32 = 20;
+/// Most questions that are answered in a turn of the main thread.
+const QUESTIONS: usize = 8;
+/// How long the main thread counts as busy after it had something to do.
+const CALM_NS: u64 = 1_000_000_000;
 /// Turns of the main thread between two checks of the links of ports that are unknown to the kernel.
 const LINKS: u32 = 50;
 /// How long the main thread waits for workers to take up a new fabric.
@@ -231,6 +238,10 @@ struct Router<'l> {
     lost: Arc<[AtomicU64]>,
     taken: Vec<Arc<AtomicU64>>,
     workers: Threads,
+    /// Ends the sleep of the main thread.
+    bell: Arc<Bell>,
+    /// End the sleep of the threads.
+    alarms: Vec<Alarm>,
     log: &'l mut dyn FnMut(Level, &str),
 }
 
@@ -249,7 +260,7 @@ pub fn run(
     // Workers go on until the kernel forwards again, so they have a flag of their own.
     let (outer, flags) = (flags, &Flags { stop: Arc::default(), reload: Arc::clone(&flags.reload) });
     let mut router = Router::start(config, folder, flags, log)?;
-    let (mut socket, mut metrics) = match router.open_doors() {
+    let (socket, doors) = match router.open_doors() {
         Ok(doors) => doors,
         Err(error) => {
             flags.stop.store(true, Ordering::Relaxed);
@@ -257,7 +268,7 @@ pub fn run(
             return Err(error);
         }
     };
-    let (mut asked, mut is_busy) = (Vec::new(), false);
+    let (mut asked, mut is_busy, mut busy_ns) = (Vec::new(), false, sys::now_ns());
     while !outer.stop.load(Ordering::Relaxed) && !router.workers.ended() {
         match router.begin_if_ready(is_busy) {
             Ok(true) => notify(Notice::Ready),
@@ -269,17 +280,31 @@ pub fn run(
             }
         }
         notify(Notice::Alive);
-        let mut fds = vec![sys::readable(&router.netlink), sys::readable(&socket)];
-        fds.extend(metrics.iter().map(sys::readable));
+        let mut fds = [sys::readable(&router.netlink), sys::readable(&*router.bell)];
+        let is_calm = sys::now_ns() > busy_ns + CALM_NS;
+        let most_ms = if is_calm { IDLE_MS } else { BUSY_MS };
         // A signal may end the wait early, which does no harm.
-        let _ = sys::poll(&mut fds, if is_busy { 0 } else { TURN_MS });
-        router.follow();
-        is_busy = router.take_feeds();
-        is_busy |= router.verify();
+        let _ = sys::poll(&mut fds, if is_busy { 0 } else { most_ms });
+        let [has_events, rings] = fds.map(|fd| fd.revents != 0);
+        if rings {
+            router.bell.quiet();
+        }
+        router.follow(has_events);
+        let taken = router.take_feeds();
+        is_busy = taken.unwrap_or(false) | router.verify();
+        if is_busy || taken.is_some() || router.begin_ns.is_some() {
+            busy_ns = sys::now_ns();
+        }
         router.ask_kernel(&mut asked);
-        socket.answer(&mut router);
-        if let Some(metrics) = &mut metrics {
-            metrics.turn(&router);
+        for question in std::iter::from_fn(|| doors.next()).take(QUESTIONS) {
+            match question {
+                Question::Control(stream, line) => socket.answer(&mut router, &doors, stream, &line),
+                Question::Metrics(stream) => {
+                    doors.answer(Stream::Metrics(stream), metrics::response(Ok(metrics::text(&router))));
+                }
+            }
+            // There may be more.
+            is_busy = true;
         }
         if flags.reload.swap(false, Ordering::Relaxed) {
             notify(Notice::Reloading);
@@ -292,7 +317,7 @@ pub fn run(
     // The time in which workers empty their rings.
     std::thread::sleep(DRAIN);
     flags.stop.store(true, Ordering::Relaxed);
-    drop((socket, metrics));
+    drop((doors, socket));
     router.end()
 }
 
@@ -343,7 +368,10 @@ impl<'l> Router<'l> {
         let lost: Arc<[AtomicU64]> = (0..open::most_ports(&config)).map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
+        let bell = Arc::new(Bell::new().map_err(machine_error("a descriptor"))?);
         let shared = Shared::new(plan.fabric, config.limits);
+        let ring = Arc::clone(&bell);
+        shared.neighbours.set_bell(move || ring.ring());
         shared.own.set(plan::own_addresses(&config, &shared.fabric()));
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
@@ -372,6 +400,8 @@ impl<'l> Router<'l> {
             lost,
             taken: Vec::new(),
             workers: Threads::default(),
+            bell,
+            alarms: Vec::new(),
             log,
             config,
         };
@@ -403,23 +433,25 @@ impl<'l> Router<'l> {
 
     /// Opens the sockets for queries, and then drops all capabilities. With devices of the kernel it keeps those that it needs to
     /// ask the kernel for neighbours, and to open sockets on a device that comes later.
-    fn open_doors(&mut self) -> Result<(socket::Server, Option<Metrics>), RunError> {
+    fn open_doors(&mut self) -> Result<(socket::Server, Doors), RunError> {
         let path = &self.config.socket;
         // The folder of the default alone is made, where no unit has made it. Another one that is missing is likely a mistake.
         if let Some(folder) = path.parent().filter(|folder| path.as_os_str() == SOCKET && !folder.exists()) {
             std::fs::create_dir(folder).map_err(machine_error(format!("folder {}", folder.display())))?;
             (self.log)(Level::Note, &format!("made the folder {}", folder.display()));
         }
-        let socket = socket::Server::open(path)
+        let (socket, listener) = socket::Server::open(path)
             .map_err(machine_error(format!("control socket {}", path.display())))?;
-        let open = |address| Metrics::open(address).map_err(machine_error(format!("metrics at {address}")));
-        let metrics = self.config.metrics.map(open).transpose()?;
+        let listen =
+            |address| metrics::listen(address).map_err(machine_error(format!("metrics at {address}")));
+        let metrics = self.config.metrics.map(listen).transpose()?;
+        let doors = Doors::open(listener, metrics, Arc::clone(&self.bell))?;
         let kernel = self.config.interfaces.iter().any(|interface| interface.backend.link().is_some());
         let xdp = self.config.interfaces.iter().any(|line| matches!(line.backend, Backend::Xdp { .. }));
         let keep = if kernel { sys::NET_ADMIN | sys::NET_RAW } else { 0 };
         let keep = keep | if xdp { sys::IPC_LOCK } else { 0 };
         sys::keep_capabilities(keep).map_err(machine_error("dropping capabilities"))?;
-        Ok((socket, metrics))
+        Ok((socket, doors))
     }
 
     /// Begins to forward, once the first full table of every feed is in the tables, or the time for that is over. The kernel
@@ -472,20 +504,25 @@ impl<'l> Router<'l> {
             segments: matches!(port, Backend::Packet { .. }),
         });
         let rings = Rings { ports: ends.collect(), symmetric: self.config.hash.symmetric };
-        let jobs = threads::jobs(self.config.shape, jobs, queues, &rings, &common, &mut || {
+        let mut count = || {
             made.push(counters());
             Arc::clone(&made[made.len() - 1])
-        });
+        };
+        let jobs =
+            threads::jobs(self.config.shape, jobs, queues, &rings, &common, &mut count, &mut self.alarms);
         self.counters = made;
         let threads = threads::start(jobs, &places, self.config.run_time);
         self.workers = threads.map_err(machine_error("starting a thread"))?;
         Ok(())
     }
 
-    /// Reads the kernel's events, and applies them.
-    fn follow(&mut self) {
+    /// Reads the kernel's events, if there are any, and applies them.
+    fn follow(&mut self, has_events: bool) {
         let mut events = Vec::new();
-        let read = self.netlink.read(|event| events.push(event));
+        let read = match has_events {
+            true => self.netlink.read(|event| events.push(event)),
+            false => Ok(()),
+        };
         let (mut changed, lost) = self.take_events(&events);
         changed |= std::mem::take(&mut self.is_behind);
         self.turns = self.turns.wrapping_add(1);
@@ -717,6 +754,7 @@ impl<'l> Router<'l> {
     /// Replaces the fabric, and waits until all workers have taken it up. Returns whether they have.
     fn publish(&self, fabric: Fabric) -> bool {
         let version = self.shared.replace(fabric);
+        self.alarms.iter().for_each(Alarm::ring);
         let begin = std::time::Instant::now();
         let have_it = || self.taken.iter().all(|taken| taken.load(Ordering::Acquire) >= version);
         // A worker that has ended never takes it up. Do not wait for it.
@@ -798,6 +836,7 @@ impl<'l> Router<'l> {
     }
 
     fn end(mut self) -> Result<Vec<(String, Totals)>, RunError> {
+        self.alarms.iter().for_each(Alarm::ring);
         self.feeds.join();
         std::mem::take(&mut self.workers).join().map(|()| self.totals())
     }

@@ -37,6 +37,11 @@ pub(super) struct Queues {
 }
 
 impl Queues {
+    /// Returns the mailboxes of all threads, perhaps twice.
+    pub(super) fn mailboxes(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
+        self.mailboxes.iter().flatten()
+    }
+
     /// Splits the ends into two lists: for threads that only receive, and for threads that only send.
     pub(super) fn apart(self) -> (Vec<Ports>, Vec<Ports>) {
         let [receiving, sending] =
@@ -522,7 +527,7 @@ fn sends(shape: Shape, port: usize, thread: usize) -> bool {
 
 /// Makes a mailbox for each thread that receives or sends.
 fn mailboxes(config: &Config) -> [Vec<Arc<Mailbox>>; 2] {
-    let make = |count: usize| -> Vec<Arc<Mailbox>> { (0..count).map(|_| Arc::default()).collect() };
+    let make = |count: usize| -> Vec<Arc<Mailbox>> { (0..count).map(|_| Arc::new(Mailbox::new())).collect() };
     let receivers = make(config.shape.receiving(config.threads));
     let senders = match config.shape {
         Shape::Complete => receivers.clone(),

@@ -1,15 +1,15 @@
 //! Serves the control socket: a client sends a line, and the router answers with a line of JSON. Only the owner may connect.
 
-use std::io::{self, BufWriter, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::answer::{refuse, send};
+use super::doors::{Doors, Stream};
 use super::routes::{self, Listing};
 use super::{Router, feed_state};
 use crate::api;
@@ -18,27 +18,22 @@ use crate::drops::DropReason as Reason;
 use crate::kernel::sys;
 use crate::neighbour::{OwnState, State};
 
-/// How long a client may take to send its question and to read its answer.
-const PATIENCE: Duration = Duration::from_millis(200);
 /// How long the reader of a listing may stall.
 const STALLED: Duration = Duration::from_secs(5);
 /// Most listings at once.
 const LISTINGS: usize = 4;
-/// Longest question.
-const LONGEST: usize = 1024;
 
 /// The control socket of a running router.
 #[derive(Debug)]
 pub(super) struct Server {
-    listener: UnixListener,
     path: PathBuf,
     /// Each listing that is being written holds a clone. The reference count is thus the number of listings, plus one.
     listings: Arc<()>,
 }
 
 impl Server {
-    /// Opens the socket. It replaces a socket file that nothing answers on, but not the socket of a running router.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens the socket, and returns it with what listens there. It replaces a socket file that nothing answers on, but not the socket of a running router.
+    pub(super) fn open(path: &Path) -> io::Result<(Self, UnixListener)> {
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
         {
@@ -57,21 +52,13 @@ impl Server {
         sys::umask(before);
         let listener = listener?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, path: path.to_owned(), listings: Arc::default() })
+        Ok((Self { path: path.to_owned(), listings: Arc::default() }, listener))
     }
 
-    /// Answers all clients that are waiting.
-    pub(super) fn answer(&mut self, router: &mut Router<'_>) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            // A client that goes away early gets no answer, which is not an error.
-            let _ = answer(stream, router, &self.listings);
-        }
-    }
-}
-
-impl AsRawFd for Server {
-    fn as_raw_fd(&self) -> RawFd {
-        self.listener.as_raw_fd()
+    /// Answers a question. Long answers are written by threads of their own.
+    pub(super) fn answer(&self, router: &mut Router<'_>, doors: &Doors, stream: UnixStream, line: &str) {
+        // A client that goes away early gets no answer, which is not an error.
+        let _ = answer(stream, line, router, (&self.listings, doors));
     }
 }
 
@@ -81,58 +68,48 @@ impl Drop for Server {
     }
 }
 
-fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -> io::Result<()> {
-    // The main thread waits for this client, so both directions have a short timeout.
-    stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let question = question(&stream)?;
+fn answer(
+    stream: UnixStream,
+    question: &str,
+    router: &mut Router<'_>,
+    (listings, doors): (&Arc<()>, &Doors),
+) -> io::Result<()> {
     // The name of a feed is the rest of the line, because it may contain spaces.
     let (words, feed) = match question.trim_end().split_once(" feed=") {
         Some((words, feed)) => (words, Some(feed)),
         None => (question.trim_end(), None),
     };
+    let mut answer = Vec::new();
     match words.split_whitespace().collect::<Vec<_>>()[..] {
-        ["stats"] => send(&mut stream, &stats(router)),
-        ["neigh"] => send(&mut stream, &neighbours(router)),
-        ["feeds"] => send(&mut stream, &feed_state::feeds(router)),
-        ["verify"] => router.verify.begin(stream),
+        ["stats"] => send(&mut answer, &stats(router))?,
+        ["neigh"] => send(&mut answer, &neighbours(router))?,
+        ["feeds"] => send(&mut answer, &feed_state::feeds(router))?,
+        ["verify"] => {
+            stream.set_nonblocking(false)?;
+            return router.verify.begin(stream);
+        }
         ["get", vrf, address, ref words @ ..] => match routes::get(router, vrf, address, words) {
-            Ok(found) => send(&mut stream, &found),
-            Err(error) => refuse(&mut stream, error.to_string()),
+            Ok(found) => send(&mut answer, &found)?,
+            Err(error) => refuse(&mut answer, error.to_string())?,
         },
         ["show", ref words @ ..] => match routes::show(router, words, feed) {
-            Ok(listing) => list(listing, stream, listings),
-            Err(error) => refuse(&mut stream, error.to_string()),
+            Ok(_) if Arc::strong_count(listings) > LISTINGS => {
+                refuse(&mut answer, "too many listings at once: try again later")?;
+            }
+            Ok(listing) => {
+                stream.set_nonblocking(false)?;
+                return list(listing, stream, listings);
+            }
+            Err(error) => refuse(&mut answer, error.to_string())?,
         },
-        _ => refuse(&mut stream, format!("no question '{}'", question.trim())),
+        _ => refuse(&mut answer, format!("no question '{}'", question.trim()))?,
     }
-}
-
-/// Reads a question: a line. The deadline is for the whole of it, because a client that sends a byte at a time would hold up the
-/// main thread for as long as it likes if each read had its own.
-fn question(stream: &UnixStream) -> io::Result<String> {
-    let (mut bytes, deadline) = (Vec::new(), Instant::now() + PATIENCE);
-    while !bytes.contains(&b'\n') && bytes.len() < LONGEST {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        let mut part = [0; LONGEST];
-        match (&*stream).read(&mut part)? {
-            0 => break,
-            count => bytes.extend_from_slice(&part[..count]),
-        }
-    }
-    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
-    Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    doors.answer(Stream::Control(stream), answer);
+    Ok(())
 }
 
 /// Writes a listing on a thread of its own, because it may be long and its reader slow.
-fn list(listing: Listing, mut stream: UnixStream, listings: &Arc<()>) -> io::Result<()> {
-    if Arc::strong_count(listings) > LISTINGS {
-        return refuse(&mut stream, "too many listings at once: try again later");
-    }
+fn list(listing: Listing, stream: UnixStream, listings: &Arc<()>) -> io::Result<()> {
     stream.set_write_timeout(Some(STALLED))?;
     let held = Arc::clone(listings);
     let write = move || {

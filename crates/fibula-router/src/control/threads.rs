@@ -12,13 +12,15 @@ use crate::config::{Config, RunTime, Shape};
 use crate::count::PortCounters;
 use crate::forward::Worker;
 use crate::io::Io;
-use crate::io::ports::Ports;
+use crate::io::ports::{Mailbox, Ports};
 use crate::kernel::sys;
 use crate::place::{Places, Topology};
-use crate::stage::{self, Receive, Staged, Transmit};
+use crate::stage::{self, Receive, Sleeper, Staged, Transmit};
 
-/// How long a thread waits for a frame if none is there.
-const IDLE_MS: i32 = 1;
+/// How long a thread sleeps at most while something is to be tried again.
+const BUSY: Duration = Duration::from_millis(1);
+/// How long a thread sleeps at most if nothing is there. A frame ends the sleep, and so does the main thread.
+const IDLE: Duration = Duration::from_millis(100);
 const TICK_NS: u64 = 100_000_000;
 /// Turns without a frame before a thread sleeps, if it has no descriptor to wait on.
 const PATIENCE: u32 = 256;
@@ -54,7 +56,25 @@ impl Job {
     }
 }
 
-/// Makes a job for each thread: first the receivers, then the workers, then the senders.
+/// Ends the sleep of a thread.
+#[derive(Debug)]
+pub(super) enum Alarm {
+    /// Of a thread that waits for descriptors.
+    Mailbox(Arc<Mailbox>),
+    /// Of a thread that waits for rings.
+    Sleeper(Arc<Sleeper>),
+}
+
+impl Alarm {
+    pub(super) fn ring(&self) {
+        match self {
+            Self::Mailbox(mailbox) => mailbox.ring(),
+            Self::Sleeper(sleeper) => sleeper.wake(),
+        }
+    }
+}
+
+/// Makes a job for each thread: first the receivers, then the workers, then the senders. Appends what ends their sleep to `alarms`.
 pub(super) fn jobs(
     shape: Shape,
     workers: Vec<Worker>,
@@ -62,7 +82,9 @@ pub(super) fn jobs(
     rings: &Rings,
     common: &Common,
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
+    alarms: &mut Vec<Alarm>,
 ) -> Vec<Job> {
+    alarms.extend(queues.mailboxes().cloned().map(Alarm::Mailbox));
     let (count, ports) = (workers.len(), rings.ports.len());
     let workers = workers.into_iter().enumerate();
     let mut jobs = Vec::new();
@@ -80,6 +102,7 @@ pub(super) fn jobs(
             let (sources, sinks) = queues.apart();
             receivers(&mut jobs, stages.receive, sources, common);
             for (((number, worker), ends), sinks) in workers.zip(stages.workers).zip(sinks) {
+                alarms.push(Alarm::Sleeper(Arc::clone(ends.sleeper())));
                 let common = common.clone();
                 jobs.push(Job::new(format!("worker {number}"), move || {
                     let mut io = ends.direct(sinks);
@@ -87,7 +110,7 @@ pub(super) fn jobs(
                         io.out().0.take_up();
                         true
                     };
-                    look_up(worker, &mut io, ready, Staged::ended, &common, (ports, number == 0));
+                    look_up(worker, &mut io, ready, &common, (ports, number == 0));
                     io.out().0.flush().map_err(machine_error("writing frames"))
                 }));
             }
@@ -101,14 +124,16 @@ pub(super) fn jobs(
             let files = sources.iter().any(Ports::has_files);
             receivers(&mut jobs, stages.receive, sources, common);
             for ((number, worker), mut io) in workers.zip(stages.workers) {
+                alarms.push(Alarm::Sleeper(Arc::clone(io.sleeper())));
                 let common = common.clone();
                 jobs.push(Job::new(format!("worker {number}"), move || {
                     let ready = |io: &mut Staged<stage::Rings>| !files || io.out().has_room();
-                    look_up(worker, &mut io, ready, Staged::ended, &common, (ports, number == 0));
+                    look_up(worker, &mut io, ready, &common, (ports, number == 0));
                     Ok(())
                 }));
             }
             for (number, (stage, io)) in stages.transmit.into_iter().zip(sinks).enumerate() {
+                alarms.push(Alarm::Sleeper(Arc::clone(stage.sleeper())));
                 let common = common.clone();
                 jobs.push(Job::new(format!("sender {number}"), move || transmit(stage, io, &common)));
             }
@@ -231,9 +256,10 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
         }
         if io.is_polled() {
             // Some back ends have no descriptor to wait on.
-            idle.turn(received);
+            idle.turn_and_nap(received);
         } else if received == 0 {
-            io.wait(IDLE_MS);
+            let is_busy = worker.waiting() > 0 || io.has_unsent();
+            io.wait(if is_busy { BUSY } else { IDLE }.as_millis() as i32);
         }
     }
     io.flush().map_err(machine_error("writing frames"))?;
@@ -275,27 +301,30 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
             return read_to_end(&mut io);
         }
         if io.is_polled() {
-            idle.turn(received);
+            idle.turn_and_nap(received);
         } else if received == 0 {
-            io.wait(IDLE_MS);
+            // A file that waits for room has no descriptor that says when there is some.
+            io.wait(if files { BUSY } else { IDLE }.as_millis() as i32);
         }
     }
 }
 
 /// Runs the stage that looks up, until the first stage has ended and no packet waits for a neighbour.
-fn look_up<I: Io>(
+fn look_up<O>(
     mut worker: Worker,
-    io: &mut I,
-    ready: impl Fn(&mut I) -> bool,
-    ended: impl Fn(&I) -> bool,
+    io: &mut Staged<O>,
+    ready: impl Fn(&mut Staged<O>) -> bool,
     common: &Common,
     (ports, first): (usize, bool),
-) {
+) where
+    Staged<O>: Io,
+{
+    let sleeper = Arc::clone(io.sleeper());
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
         // Check before the burst. If the first stage has ended by now, all of its frames are in the rings, so the burst below
         // sees the last ones.
-        let end = ended(io) && (worker.waiting() == 0 || common.stop.load(Ordering::Relaxed));
+        let end = io.ended() && (worker.waiting() == 0 || common.stop.load(Ordering::Relaxed));
         let now_ns = sys::now_ns();
         let mut received = 0;
         for port in 0..ports {
@@ -310,7 +339,16 @@ fn look_up<I: Io>(
         if end && received == 0 {
             return;
         }
-        idle.turn(received);
+        if !idle.turn(received) {
+            continue;
+        }
+        // Frames that are there while nothing is received wait for room behind this stage, which nobody reports.
+        if !io.is_empty() {
+            std::thread::sleep(NAP);
+            continue;
+        }
+        let most = if worker.waiting() > 0 { BUSY } else { IDLE };
+        sleeper.sleep(most, || !io.is_empty());
     }
 }
 
@@ -334,28 +372,46 @@ fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
         } else {
             since_ns = None;
         }
-        idle.turn(sent);
+        if !idle.turn(sent) {
+            continue;
+        }
+        // Frames that are there while nothing is sent wait for room in the ring of a device, which nobody reports.
+        if !stage.is_empty() {
+            std::thread::sleep(NAP);
+            continue;
+        }
+        let most = if io.has_unsent() { BUSY } else { IDLE };
+        stage.sleeper().sleep(most, || !stage.is_empty());
     }
     io.flush().map_err(machine_error("writing frames"))
 }
 
-/// Waits longer the longer nothing arrives: it spins, then yields, then sleeps. A ring in memory has no descriptor to sleep on.
+/// Waits longer the longer nothing arrives: it spins, then yields, then says that the thread may sleep.
 #[derive(Debug, Default)]
 struct Idle {
     turns: u32,
 }
 
 impl Idle {
-    fn turn(&mut self, frames: usize) {
+    /// Returns whether the thread may sleep.
+    fn turn(&mut self, frames: usize) -> bool {
         if frames > 0 {
             self.turns = 0;
-            return;
+            return false;
         }
         self.turns = self.turns.saturating_add(1);
         match self.turns {
             ..16 => std::hint::spin_loop(),
             16..PATIENCE => std::thread::yield_now(),
-            _ => std::thread::sleep(NAP),
+            _ => return true,
+        }
+        false
+    }
+
+    /// Like [`turn`](Self::turn), for a back end that nothing can be waited for.
+    fn turn_and_nap(&mut self, frames: usize) {
+        if self.turn(frames) {
+            std::thread::sleep(NAP);
         }
     }
 }

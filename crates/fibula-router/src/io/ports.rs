@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::kernel::bell::Bell;
 use crate::kernel::sys;
 
 #[cfg(feature = "dpdk")]
@@ -15,6 +16,9 @@ use super::packet::{Receive, Transmit};
 use super::tap::{Sender, Tap};
 use super::xdp::{self, Xdp};
 use super::{BURST, Io, Offload, Received, pcap};
+
+/// How long a thread waits if something may come that does not end its wait.
+const SHORT_MS: i32 = 1;
 
 /// The source of a port's frames.
 #[derive(Debug)]
@@ -207,13 +211,29 @@ pub enum End {
 pub struct Mailbox {
     is_full: AtomicBool,
     ends: Mutex<Vec<(usize, End)>>,
+    /// Ends the thread's wait. Without it, the thread waits for a short time only.
+    bell: Option<Bell>,
 }
 
 impl Mailbox {
+    /// Makes a mailbox of a thread that waits for descriptors.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { bell: Bell::new().ok(), ..Self::default() }
+    }
+
+    /// Ends the wait of the thread, so that it looks for what is new.
+    pub fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
+
     /// Sends the new end of a port.
     pub fn put(&self, port: usize, end: End) {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push((port, end));
         self.is_full.store(true, Ordering::Release);
+        self.ring();
     }
 }
 
@@ -283,11 +303,17 @@ impl Ports {
         self.common.as_ref().is_some_and(|common| common.is_polled())
     }
 
-    /// Waits until a frame arrives, or for some milliseconds.
+    /// Waits until a frame arrives or the [`Mailbox`] rings, or for some milliseconds.
     pub fn wait(&self, milliseconds: i32) {
         let mut fds = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 64];
         let mut entries = fds.iter_mut();
-        let mut put = |fd| entries.next().map_or((), |entry| entry.fd = fd);
+        let mut is_cut = false;
+        let mut put = |fd| match entries.next() {
+            Some(entry) => entry.fd = fd,
+            None => is_cut = true,
+        };
+        let bell = self.mailbox.bell.as_ref();
+        put(bell.map_or(-1, AsRawFd::as_raw_fd));
         for (port, source) in self.sources.iter().enumerate() {
             match source {
                 Source::Packet(ring) => put(ring.as_raw_fd()),
@@ -298,13 +324,26 @@ impl Ports {
                 Source::File(_) | Source::None => {}
             }
         }
-        let count = fds.iter().take_while(|entry| entry.fd >= 0).count();
+        let count = 1 + fds[1..].iter().take_while(|entry| entry.fd >= 0).count();
+        // What is not waited for must be looked for before long.
+        let most = if is_cut || bell.is_none() { SHORT_MS } else { milliseconds };
         // A signal may end the wait early, which does no harm.
-        let _ = sys::poll(&mut fds[..count], milliseconds);
-        for entry in fds[..count].iter().filter(|entry| entry.revents & libc::POLLERR != 0) {
+        let _ = sys::poll(&mut fds[..count], milliseconds.min(most));
+        if let Some(bell) = bell.filter(|_| fds[0].revents != 0) {
+            bell.quiet();
+        }
+        for entry in fds[1..count].iter().filter(|entry| entry.revents & libc::POLLERR != 0) {
             // The device is down or gone. Unless it is taken, the error ends every further wait at once.
             sys::take_error(entry.fd);
         }
+    }
+
+    /// Returns whether frames wait in the rings of devices that had no room for them, or anything else that is to be tried again.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        let packet = |sink: &Sink| matches!(sink, Sink::Packet(ring) if ring.has_unsent());
+        let xdp = |common: &Common| matches!(common, Common::Xdp(xdp) if xdp.has_unsent());
+        self.sinks.iter().any(packet) || self.common.as_deref().is_some_and(xdp)
     }
 
     /// Returns whether all sources are files, and all have been read.

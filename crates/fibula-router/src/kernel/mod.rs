@@ -2,6 +2,7 @@
 //! forwarding the router's packets.
 
 mod assembler;
+pub(crate) mod bell;
 pub mod device;
 pub mod filter;
 pub mod hold;

@@ -68,6 +68,26 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, bytes: &mut [u8], flags: i32) -> io::R
     checked(unsafe { libc::recv(fd.as_raw_fd(), data, len, flags) } as libc::c_long)
 }
 
+/// Opens a counter that other threads add to, and that never blocks.
+pub(crate) fn event() -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers alone.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    checked(fd.into()).map(owned)
+}
+
+/// Writes bytes.
+pub(crate) fn write(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the kernel reads `bytes` alone.
+    checked(unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) } as libc::c_long)
+}
+
+/// Reads bytes.
+pub(crate) fn read(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    let (data, len) = (bytes.as_mut_ptr().cast(), bytes.len());
+    // SAFETY: the kernel writes at most `len` bytes, into `bytes`.
+    checked(unsafe { libc::read(fd.as_raw_fd(), data, len) } as libc::c_long)
+}
+
 /// Waits until one of the descriptors can be read, or for a time.
 pub(crate) fn poll(fds: &mut [libc::pollfd], milliseconds: i32) -> io::Result<usize> {
     // SAFETY: the kernel reads and writes the entries of `fds` alone.
@@ -77,6 +97,11 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], milliseconds: i32) -> io::Result<us
 /// Returns an entry for [`poll`].
 pub(crate) fn readable(fd: &impl AsRawFd) -> libc::pollfd {
     libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
+}
+
+/// Returns an entry for [`poll`] that waits until something can be written.
+pub(crate) fn writable(fd: &impl AsRawFd) -> libc::pollfd {
+    libc::pollfd { events: libc::POLLOUT, ..readable(fd) }
 }
 
 /// Returns an entry for [`poll`] that also waits until something can be written.

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use own::{Duplicate, Duty, Own, OwnState};
 use view::View;
@@ -201,8 +201,18 @@ pub struct Neighbours {
     inner: Mutex<Inner>,
     /// Requests for the kernel to make.
     kernel: Mutex<Vec<Ask>>,
+    bell: OnceLock<Bell>,
     generation: AtomicU64,
     limits: Limits,
+}
+
+/// Ends the sleep of the thread that makes requests of the kernel.
+struct Bell(Box<dyn Fn() + Send + Sync>);
+
+impl core::fmt::Debug for Bell {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Bell")
+    }
 }
 
 /// Returns how many neighbours the kernel keeps at most of a family, IPv4 or IPv6 (`gc_thresh3`); `None` where it does not say.
@@ -231,6 +241,7 @@ impl Neighbours {
             view,
             inner: Mutex::new(inner),
             kernel: Mutex::default(),
+            bell: OnceLock::new(),
             generation: AtomicU64::new(0),
             limits,
         }
@@ -389,7 +400,19 @@ impl Neighbours {
     }
 
     fn ask(&self, ask: Ask) {
-        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
+        let mut kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = kernel.is_empty();
+        kernel.push(ask);
+        drop(kernel);
+        // The thread takes all of them once it is awake.
+        if let Some(Bell(ring)) = self.bell.get().filter(|_| is_first) {
+            ring();
+        }
+    }
+
+    /// Sets what ends the sleep of the thread that makes requests of the kernel. Only the first call has an effect.
+    pub fn set_bell(&self, ring: impl Fn() + Send + Sync + 'static) {
+        let _ = self.bell.set(Bell(Box::new(ring)));
     }
 
     /// Takes the requests for the kernel to make, in their order.

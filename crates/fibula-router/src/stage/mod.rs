@@ -20,7 +20,10 @@
 //! When a thread ends, its rings end too, and the next thread ends once they are empty.
 
 mod parcel;
+mod sleep;
 mod way;
+
+use std::sync::Arc;
 
 use crate::count::PortCounters;
 use crate::drops::DropReason;
@@ -28,6 +31,7 @@ use crate::io::{BURST, Io, Offload, Received};
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
 
 use parcel::{Parcel, Receiver, Sender, link};
+pub use sleep::Sleeper;
 use way::Out;
 pub use way::{Direct, Rings};
 
@@ -40,7 +44,7 @@ pub struct Receive {
     /// By port, then by worker.
     outputs: Vec<Vec<Sender>>,
     redirection: Redirection,
-    counters: std::sync::Arc<[PortCounters]>,
+    counters: Arc<[PortCounters]>,
 }
 
 /// The frames of a worker between stages: an [`Io`] whose frames come from rings.
@@ -54,6 +58,7 @@ pub struct Staged<O> {
     port: usize,
     /// The ring of the port that was read last.
     turn: usize,
+    sleeper: Arc<Sleeper>,
     out: O,
 }
 
@@ -62,6 +67,7 @@ pub struct Staged<O> {
 pub struct Transmit {
     /// With the number of their port.
     inputs: Vec<(usize, Receiver)>,
+    sleeper: Arc<Sleeper>,
 }
 
 /// Properties of the back end of a port.
@@ -104,14 +110,14 @@ pub fn two(
     ports: &[End],
     threads: [usize; 2],
     symmetric: bool,
-    counters: &mut dyn FnMut() -> std::sync::Arc<[PortCounters]>,
+    counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
 ) -> Two {
     let mut workers: Vec<Staged<()>> = (0..threads[1]).map(|_| Staged::new(ports)).collect();
     let key = if symmetric { SYMMETRIC_KEY } else { KEY };
     let receive = (0..threads[0]).map(|_| {
         let outputs = (0..ports.len()).map(|port| {
             let to = workers.iter_mut().map(|worker| {
-                let (sender, receiver) = link(CAPACITY);
+                let (sender, receiver) = link(CAPACITY, &worker.sleeper);
                 worker.inputs[port].push(receiver);
                 sender
             });
@@ -131,15 +137,17 @@ pub fn three(
     ports: &[End],
     threads: [usize; 3],
     symmetric: bool,
-    counters: &mut dyn FnMut() -> std::sync::Arc<[PortCounters]>,
+    counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
 ) -> Three {
     let Two { receive, workers } = two(ports, [threads[0], threads[1]], symmetric, counters);
-    let mut transmit: Vec<Transmit> = (0..threads[2]).map(|_| Transmit { inputs: Vec::new() }).collect();
+    let mut transmit: Vec<Transmit> =
+        (0..threads[2]).map(|_| Transmit { inputs: Vec::new(), sleeper: Arc::default() }).collect();
     let workers = workers.into_iter().map(|worker| {
         let outputs = ports.iter().enumerate().map(|(port, end)| {
             end.sends.then(|| {
-                let (sender, receiver) = link(CAPACITY);
-                transmit[sends(port, threads[2])].inputs.push((port, receiver));
+                let to = &mut transmit[sends(port, threads[2])];
+                let (sender, receiver) = link(CAPACITY, &to.sleeper);
+                to.inputs.push((port, receiver));
                 sender
             })
         });
@@ -193,7 +201,7 @@ impl Receive {
 
     /// Returns the counters of frames dropped by this stage.
     #[must_use]
-    pub fn counters(&self) -> &std::sync::Arc<[PortCounters]> {
+    pub fn counters(&self) -> &Arc<[PortCounters]> {
         &self.counters
     }
 }
@@ -218,6 +226,18 @@ impl Transmit {
         count
     }
 
+    /// Returns the sleep of this thread, which ends when a frame comes.
+    #[must_use]
+    pub fn sleeper(&self) -> &Arc<Sleeper> {
+        &self.sleeper
+    }
+
+    /// Returns whether no frame waits in a ring.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inputs.iter().all(|(_, input)| input.is_empty())
+    }
+
     /// Returns whether all workers have ended, and all of their packets are sent.
     #[must_use]
     pub fn ended(&self) -> bool {
@@ -229,12 +249,20 @@ impl Staged<()> {
     fn new(ports: &[End]) -> Self {
         let inputs = ports.iter().map(|_| Vec::new()).collect();
         let kernel = ports.iter().map(|end| end.kernel).collect();
-        Self { inputs, kernel, burst: Vec::with_capacity(BURST), port: 0, turn: 0, out: () }
+        Self {
+            inputs,
+            kernel,
+            burst: Vec::with_capacity(BURST),
+            port: 0,
+            turn: 0,
+            sleeper: Arc::default(),
+            out: (),
+        }
     }
 
     fn with<O>(self, out: O) -> Staged<O> {
-        let Self { inputs, kernel, burst, port, turn, out: () } = self;
-        Staged { inputs, kernel, burst, port, turn, out }
+        let Self { inputs, kernel, burst, port, turn, sleeper, out: () } = self;
+        Staged { inputs, kernel, burst, port, turn, sleeper, out }
     }
 
     /// Lets the worker send by itself, through `io`.
@@ -248,6 +276,18 @@ impl<O> Staged<O> {
     #[must_use]
     pub fn ended(&self) -> bool {
         self.burst.is_empty() && self.inputs.iter().flatten().all(Receiver::is_ended)
+    }
+
+    /// Returns the sleep of this thread, which ends when a frame comes.
+    #[must_use]
+    pub fn sleeper(&self) -> &Arc<Sleeper> {
+        &self.sleeper
+    }
+
+    /// Returns whether no frame waits in a ring.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inputs.iter().flatten().all(Receiver::is_empty)
     }
 
     /// Returns the way out.

@@ -1,5 +1,8 @@
 //! Frames on their way between two threads, and the rings that carry them.
 
+use std::sync::Arc;
+
+use super::sleep::Sleeper;
 use crate::io::{Offload, Received};
 
 /// Room in front of a frame: a new header may be longer than the old one by a VLAN tag.
@@ -85,6 +88,18 @@ pub(super) struct Sender {
     free: Vec<Parcel>,
     /// Frames that leave with the next [`flush`](Self::flush).
     ready: Vec<Parcel>,
+    /// After the ring, so that the other end sees the end of the ring when it wakes.
+    alarm: Alarm,
+}
+
+/// Wakes the thread of the other end, also when this end is dropped.
+#[derive(Debug)]
+struct Alarm(Arc<Sleeper>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
 }
 
 /// The receiving end of a ring.
@@ -94,13 +109,15 @@ pub(super) struct Receiver {
     back: rtrb::Producer<Parcel>,
 }
 
-/// Makes a ring for `capacity` frames. For each frame taken, a buffer is given back.
-pub(super) fn link(capacity: usize) -> (Sender, Receiver) {
+/// Makes a ring for `capacity` frames to a thread that has this sleep. For each frame taken, a buffer is given back.
+pub(super) fn link(capacity: usize, sleeper: &Arc<Sleeper>) -> (Sender, Receiver) {
     let (ring, out) = rtrb::RingBuffer::new(capacity);
     // Buffers of both ends may be under way at once.
     let (back, home) = rtrb::RingBuffer::new(capacity);
     let free = (0..capacity).map(|_| Parcel::default()).collect();
-    (Sender { ring, back: home, free, ready: Vec::with_capacity(capacity) }, Receiver { ring: out, back })
+    let alarm = Alarm(Arc::clone(sleeper));
+    let sender = Sender { ring, back: home, free, ready: Vec::with_capacity(capacity), alarm };
+    (sender, Receiver { ring: out, back })
 }
 
 impl Sender {
@@ -141,11 +158,17 @@ impl Sender {
         }
         if let Ok(chunk) = self.ring.write_chunk_uninit(self.ready.len()) {
             chunk.fill_from_iter(self.ready.drain(..));
+            self.alarm.0.wake();
         }
     }
 }
 
 impl Receiver {
+    /// Returns whether no frame waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// Moves up to `most` frames to `burst`.
     pub(super) fn take(&mut self, most: usize, burst: &mut Vec<Parcel>) {
         let count = self.ring.slots().min(most);
@@ -197,7 +220,7 @@ mod tests {
 
     #[test]
     fn buffers_come_back_and_a_full_ring_has_none() {
-        let (mut sender, mut receiver) = link(4);
+        let (mut sender, mut receiver) = link(4, &Arc::default());
         for round in 0..10u8 {
             for number in 0..4 {
                 let mut parcel = sender.take().unwrap();

@@ -299,6 +299,10 @@ impl Transmit {
         true
     }
 
+    pub(super) const fn has_unsent(&self) -> bool {
+        self.unsent
+    }
+
     pub(super) fn finish(&mut self) {
         if self.unsent {
             // If the device has no room now, the frames stay in the ring and leave with the next burst.

@@ -405,6 +405,10 @@ impl Xdp {
         written
     }
 
+    pub(super) fn has_unsent(&self) -> bool {
+        self.outgoing.iter().flatten().any(|socket| socket.unsent)
+    }
+
     pub(super) fn finish(&mut self) {
         let back = self.burst.drain(..).filter(|held| !held.gone);
         self.free.extend(back.map(|held| held.at / FRAME * FRAME));

@@ -1,0 +1,357 @@
+//! The thread of the control socket and of the metrics. It accepts clients, reads their questions and writes the answers, and waits
+//! for none of them. The main thread only has whole questions, so no client holds it up.
+//!
+//! Each kind of clients has its places. A client that says nothing loses its place after a while, and at once when another one
+//! comes and no place is free.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{RunError, machine_error, metrics};
+use crate::kernel::bell::Bell;
+use crate::kernel::sys;
+
+/// How long a client may take for its question, and how long for its answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Places of each kind of clients.
+const PLACES: usize = 128;
+/// Longest question of the control socket.
+const LONGEST: usize = 1024;
+/// How long the thread rests after it could not accept a client.
+const REST: Duration = Duration::from_millis(50);
+
+/// The connection of a client.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Control(UnixStream),
+    Metrics(TcpStream),
+}
+
+/// A whole question.
+#[derive(Debug)]
+pub(super) enum Question {
+    /// A line of the control socket.
+    Control(UnixStream, String),
+    /// A request for the metrics.
+    Metrics(TcpStream),
+}
+
+/// The doors of a running router.
+#[derive(Debug)]
+pub(super) struct Doors {
+    questions: Receiver<Question>,
+    answers: Sender<(Stream, Vec<u8>)>,
+    bell: Arc<Bell>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Doors {
+    /// Starts the thread. It rings `main` when there is a question.
+    pub(super) fn open(
+        control: UnixListener,
+        metrics: Option<TcpListener>,
+        main: Arc<Bell>,
+    ) -> Result<Self, RunError> {
+        let refused = || machine_error("thread of the control socket");
+        let bell = Arc::new(Bell::new().map_err(refused())?);
+        let ((to_main, questions), (answers, from_main)) = (channel(), channel());
+        let stop = Arc::new(AtomicBool::new(false));
+        let inside = Inside { control, metrics, clients: Vec::new(), to_main, main, from_main };
+        let (rings, ends) = (Arc::clone(&bell), Arc::clone(&stop));
+        let run = move || {
+            // A client must not talk to a privileged thread.
+            if sys::keep_capabilities(0).is_ok() {
+                inside.run(&rings, &ends);
+            }
+        };
+        let thread = std::thread::Builder::new().name("doors".into()).spawn(run).map_err(refused())?;
+        Ok(Self { questions, answers, bell, stop, thread: Some(thread) })
+    }
+
+    /// Returns the next question, if there is one.
+    pub(super) fn next(&self) -> Option<Question> {
+        self.questions.try_recv().ok()
+    }
+
+    /// Answers a question.
+    pub(super) fn answer(&self, stream: Stream, answer: Vec<u8>) {
+        // If the thread has ended, the client sees the end of its connection.
+        if self.answers.send((stream, answer)).is_ok() {
+            self.bell.ring();
+        }
+    }
+}
+
+impl Drop for Doors {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.bell.ring();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A client that is being read, or written to.
+#[derive(Debug)]
+struct Client {
+    stream: Stream,
+    until: Instant,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    sent: usize,
+}
+
+/// The state of the thread.
+#[derive(Debug)]
+struct Inside {
+    control: UnixListener,
+    metrics: Option<TcpListener>,
+    clients: Vec<Client>,
+    to_main: Sender<Question>,
+    main: Arc<Bell>,
+    from_main: Receiver<(Stream, Vec<u8>)>,
+}
+
+impl Inside {
+    fn run(mut self, bell: &Bell, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) {
+            let mut fds = vec![sys::readable(bell), sys::readable(&self.control)];
+            fds.extend(self.metrics.iter().map(sys::readable));
+            fds.extend(self.clients.iter().map(|client| match client.answer.is_empty() {
+                true => sys::readable(&client.stream),
+                false => sys::writable(&client.stream),
+            }));
+            let first = self.clients.iter().map(|client| client.until).min();
+            let left =
+                first.map(|until| until.saturating_duration_since(Instant::now()).as_millis() as i32 + 1);
+            // A signal may end the wait early, which does no harm.
+            let _ = sys::poll(&mut fds, left.unwrap_or(-1));
+            bell.quiet();
+            while let Ok((stream, answer)) = self.from_main.try_recv() {
+                self.clients.push(Client { answer, ..Client::new(stream) });
+            }
+            if self.accept().is_err() {
+                std::thread::sleep(REST);
+            }
+            let clients = std::mem::take(&mut self.clients);
+            self.clients = clients.into_iter().filter_map(|client| self.turn(client)).collect();
+        }
+    }
+
+    /// Accepts the clients that wait.
+    fn accept(&mut self) -> io::Result<()> {
+        for _ in 0..PLACES {
+            let control = self.control.accept().map(|(stream, _)| Stream::Control(stream));
+            let metrics = self.metrics.as_ref().map(|listener| listener.accept());
+            let metrics = metrics.map(|accepted| accepted.map(|(stream, _)| Stream::Metrics(stream)));
+            let mut none = true;
+            for accepted in [Some(control), metrics].into_iter().flatten() {
+                match accepted {
+                    Ok(stream) => {
+                        none = false;
+                        self.admit(stream);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if none {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a client a place, if need be that of the one of its kind that has said nothing for longest.
+    fn admit(&mut self, stream: Stream) {
+        let is_same = |other: &Stream| other.is_control() == stream.is_control();
+        let same = || self.clients.iter().enumerate().filter(|(_, client)| is_same(&client.stream));
+        if same().count() >= PLACES {
+            let silent = same().filter(|(_, client)| client.answer.is_empty());
+            // Without one, all are being answered, and the new one has to come again.
+            let Some((at, _)) = silent.min_by_key(|(_, client)| client.until) else { return };
+            self.clients.remove(at);
+        }
+        if stream.set_nonblocking().is_ok() {
+            self.clients.push(Client::new(stream));
+        }
+    }
+
+    /// Goes on with a client. Returns it if it is to be waited for.
+    fn turn(&self, mut client: Client) -> Option<Client> {
+        if !client.answer.is_empty() {
+            let done = client.send();
+            return client.waits(done.err()?);
+        }
+        match &mut client.stream {
+            Stream::Control(stream) => match line(stream, &mut client.request) {
+                Ok(line) => {
+                    let Stream::Control(stream) = client.stream else { return None };
+                    self.ask(Question::Control(stream, line));
+                    None
+                }
+                Err(error) => client.waits(error),
+            },
+            Stream::Metrics(stream) => match metrics::read(stream, &mut client.request) {
+                Ok(Ok(())) => {
+                    let Stream::Metrics(stream) = client.stream else { return None };
+                    self.ask(Question::Metrics(stream));
+                    None
+                }
+                Ok(Err(status)) => {
+                    client.answer = metrics::response(Err(status));
+                    let done = client.send();
+                    client.waits(done.err()?)
+                }
+                Err(error) => client.waits(error),
+            },
+        }
+    }
+
+    fn ask(&self, question: Question) {
+        if self.to_main.send(question).is_ok() {
+            self.main.ring();
+        }
+    }
+}
+
+impl Client {
+    fn new(stream: Stream) -> Self {
+        Self { stream, until: Instant::now() + PATIENCE, request: Vec::new(), answer: Vec::new(), sent: 0 }
+    }
+
+    /// Returns the client if it can go on after an error, and has time.
+    fn waits(self, error: io::Error) -> Option<Self> {
+        let may_wait = error.kind() == io::ErrorKind::WouldBlock && Instant::now() < self.until;
+        may_wait.then_some(self)
+    }
+
+    /// Sends the rest of the answer. Each part that the client takes gives it more time.
+    fn send(&mut self) -> io::Result<()> {
+        while self.sent < self.answer.len() {
+            let rest = &self.answer[self.sent..];
+            let sent = match &mut self.stream {
+                Stream::Control(stream) => stream.write(rest)?,
+                Stream::Metrics(stream) => stream.write(rest)?,
+            };
+            if sent == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.sent += sent;
+            self.until = Instant::now() + PATIENCE;
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    const fn is_control(&self) -> bool {
+        matches!(self, Self::Control(_))
+    }
+
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Control(stream) => stream.set_nonblocking(true),
+            Self::Metrics(stream) => stream.set_nonblocking(true),
+        }
+    }
+}
+
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Control(stream) => stream.as_raw_fd(),
+            Self::Metrics(stream) => stream.as_raw_fd(),
+        }
+    }
+}
+
+/// Reads a line whose first bytes are in `bytes`.
+fn line(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<String> {
+    let mut part = [0; LONGEST];
+    loop {
+        let read = stream.read(&mut part)?;
+        bytes.extend_from_slice(&part[..read]);
+        let end = bytes.iter().position(|&byte| byte == b'\n');
+        if end.is_some() || read == 0 || bytes.len() >= LONGEST {
+            let end = end.unwrap_or(bytes.len());
+            return match bytes.is_empty() {
+                true => Err(io::ErrorKind::UnexpectedEof.into()),
+                false => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers the next question, and returns the line of the control socket.
+    fn answered(doors: &Doors, main: &Bell, answer: &str) -> Option<String> {
+        loop {
+            match doors.next() {
+                Some(Question::Control(stream, line)) => {
+                    doors.answer(Stream::Control(stream), answer.into());
+                    return Some(line);
+                }
+                Some(Question::Metrics(stream)) => {
+                    doors.answer(Stream::Metrics(stream), answer.into());
+                    return None;
+                }
+                None => _ = sys::poll(&mut [sys::readable(main)], 10_000),
+            }
+            main.quiet();
+        }
+    }
+
+    #[test]
+    fn silent_clients_take_no_place_from_others_and_questions_come_in_parts() {
+        let path = std::env::temp_dir().join(format!("fibula-doors-{}", std::process::id()));
+        let (control, metrics) =
+            (UnixListener::bind(&path).unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        control.set_nonblocking(true).unwrap();
+        metrics.set_nonblocking(true).unwrap();
+        let (main, address) = (Arc::new(Bell::new().unwrap()), metrics.local_addr().unwrap());
+        let doors = Doors::open(control, Some(metrics), Arc::clone(&main)).unwrap();
+        // More than there are places, of both kinds, which never say anything.
+        let silent: Vec<_> = (0..3 * PLACES)
+            .map(|_| (UnixStream::connect(&path).unwrap(), TcpStream::connect(address).unwrap()))
+            .collect();
+        let mut client = UnixStream::connect(&path).unwrap();
+        client.write_all(b"sta").unwrap();
+        client.write_all(b"ts\nmore").unwrap();
+        assert_eq!(answered(&doors, &main, "{}\n").as_deref(), Some("stats"));
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "{}\n");
+        let mut scraper = TcpStream::connect(address).unwrap();
+        scraper.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+        scraper.write_all(b"\r\n").unwrap();
+        // An answer that is longer than any buffer.
+        let long = "x 1\n".repeat(2_000_000);
+        assert_eq!(answered(&doors, &main, &long), None);
+        let mut answer = String::new();
+        scraper.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.len(), long.len());
+        // What is no request is refused without the main thread.
+        let mut wrong = TcpStream::connect(address).unwrap();
+        wrong.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        wrong.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+        assert!(doors.next().is_none());
+        drop((silent, doors));
+        std::fs::remove_file(&path).unwrap();
+        assert!(TcpStream::connect(address).is_err(), "closed at the end");
+    }
+}
