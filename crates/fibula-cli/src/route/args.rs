@@ -35,11 +35,7 @@ Examples:
   fibula route get --table rib.gz 193.0.6.139
   fibula route get --table rib.gz --all-peers 193.0.6.139
   fibula route get --router 193.0.6.139")]
-#[command(
-    mut_arg("table", table_or_router),
-    mut_arg("router", not_with_lookups),
-    mut_arg("socket", not_with_lookups)
-)]
+#[command(mut_arg("table", table_or_router), mut_args(not_with_lookups))]
 pub(super) struct GetArgs {
     /// Show the paths of all peers for the longest matching prefix, the best one first
     #[arg(long, conflicts_with_all = ["peer", "best", "stats", "engine", "file", "column"])]
@@ -111,8 +107,20 @@ impl RouterTarget {
 /// The options that name a router.
 const RUNNING: &str = "running";
 
-fn not_with_lookups(router: Arg) -> Arg {
-    router.conflicts_with_all(["file", "column", "output", "engine", "stats", "threads", "isa", "v4_mapped"])
+fn not_with_lookups(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "router" | "socket" => arg.conflicts_with_all([
+            "file",
+            "column",
+            "output",
+            "engine",
+            "stats",
+            "threads",
+            "isa",
+            "v4_mapped",
+        ]),
+        _ => arg,
+    }
 }
 
 /// A router takes the place of the table, which the environment may name.

@@ -151,7 +151,7 @@ impl Inside {
     fn accept(&mut self) -> io::Result<()> {
         for _ in 0..PLACES {
             let control = self.control.accept().map(|(stream, _)| Stream::Control(stream));
-            let metrics = self.metrics.as_ref().map(|listener| listener.accept());
+            let metrics = self.metrics.as_ref().map(TcpListener::accept);
             let metrics = metrics.map(|accepted| accepted.map(|(stream, _)| Stream::Metrics(stream)));
             let mut none = true;
             for accepted in [Some(control), metrics].into_iter().flatten() {

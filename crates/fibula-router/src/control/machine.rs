@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::kernel::netlink::{Address, Event, Link};
+use crate::kernel::netlink::{Address, Connected, Event, Link};
 use crate::packet::ethernet::Mac;
 
 /// Links and addresses of the machine.
@@ -16,6 +16,8 @@ pub(super) struct Machine {
     /// The names of the configuration, and the links that they led to last.
     held: BTreeMap<String, Option<Held>>,
     addresses: Vec<Address>,
+    /// Networks of devices, in the order in which the kernel made its routes to them.
+    connected: Vec<Connected>,
     /// Ports unknown to the kernel, by name.
     ports: BTreeMap<String, Port>,
 }
@@ -46,6 +48,10 @@ impl Machine {
     pub(super) fn take(&mut self, event: &Event) -> bool {
         match event {
             Event::Link(link) => {
+                if !link.is_enabled {
+                    // The kernel takes the routes of a device that is set down away without a word.
+                    self.connected.retain(|route| route.index != link.index);
+                }
                 let before = self.links.insert(link.index, link.clone());
                 if before.is_none() {
                     self.born += 1;
@@ -56,6 +62,7 @@ impl Machine {
             Event::LinkGone(index) => {
                 // A link that is gone has no addresses, even if the kernel does not report each of them.
                 self.addresses.retain(|address| address.index != *index);
+                self.connected.retain(|route| route.index != *index);
                 self.births.remove(index);
                 self.links.remove(index).is_some()
             }
@@ -69,8 +76,25 @@ impl Machine {
                 self.addresses.retain(|known| (known.index, known.ip) != (address.index, address.ip));
                 self.addresses.len() != before
             }
+            Event::Connected(route) if !self.connected.contains(route) => {
+                self.connected.push(*route);
+                true
+            }
+            Event::ConnectedGone(route) => {
+                let before = self.connected.len();
+                self.connected.retain(|known| known != route);
+                self.connected.len() != before
+            }
             _ => false,
         }
+    }
+
+    /// Returns the networks that the kernel reaches by devices. Of one network, the route that the kernel uses comes first.
+    pub(super) fn connected(&self) -> Vec<Connected> {
+        let mut connected = self.connected.clone();
+        // Keeps the order of routes with the same metric.
+        connected.sort_by_key(|route| route.metric);
+        connected
     }
 
     /// Sets the state of a port. Returns whether it changed.

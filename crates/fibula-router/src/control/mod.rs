@@ -224,6 +224,8 @@ struct Router<'l> {
     counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
     devices: BTreeMap<u32, u16>,
+    /// What the log has said about routes and networks that lead nowhere.
+    warned: Vec<String>,
     /// Devices that were renamed, with their present names.
     called: BTreeMap<String, String>,
     /// Neighbours that somebody has set in the kernel, which are never asked for.
@@ -392,6 +394,7 @@ impl<'l> Router<'l> {
             shared,
             devices,
             called: BTreeMap::new(),
+            warned: plan.warnings,
             fixed: BTreeMap::new(),
             begin_ns: Some(sys::now_ns() + u64::from(config.start_after_s) * 1_000_000_000),
             is_behind: false,
@@ -702,7 +705,11 @@ impl<'l> Router<'l> {
     }
 
     fn take_up(&mut self, mut plan: Plan) -> Result<(), ControlError> {
-        plan.warnings.iter().for_each(|warning| (self.log)(Level::Warning, warning));
+        // Each is said once, for as long as it holds.
+        for warning in plan.warnings.iter().filter(|warning| !self.warned.contains(warning)) {
+            (self.log)(Level::Warning, warning);
+        }
+        self.warned = std::mem::take(&mut plan.warnings);
         // Keep the old fabric, to see below which links have changed.
         let before = self.shared.fabric();
         let state = |interface: &Interface| (interface.up, interface.missing);

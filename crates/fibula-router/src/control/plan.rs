@@ -126,6 +126,7 @@ pub(super) fn plan(
         }
         plan.fabric.interfaces.push(interface);
     }
+    plan.kernel_networks(machine, hops)?;
     // The order is a priority, because a later insertion replaces an earlier one: configured routes come last.
     plan.connected(machine, hops)?;
     for file in loaded {
@@ -226,7 +227,47 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the networks of the interfaces, and the machine's own addresses.
+    /// Adds the networks that the kernel reaches by interfaces, as its own routes have it: by metric, without those of addresses that
+    /// have no such route, and of several interfaces by the one that it uses. An address whose network leaves elsewhere, or nowhere,
+    /// stays the router's, but nothing is near it.
+    fn kernel_networks(&mut self, machine: &Machine, hops: &mut Hops) -> Result<(), ControlError> {
+        let mut used: HashMap<(usize, IpPrefix), u16> = HashMap::new();
+        for route in machine.connected() {
+            let Some(&number) = self.devices.get(&route.index) else { continue };
+            let interface = &self.fabric.interfaces[usize::from(number)];
+            let Some(network) = network(route.network, route.len).filter(|_| interface.up) else { continue };
+            used.entry((interface.vrf, network)).or_insert(number);
+        }
+        for (number, interface) in self.fabric.interfaces.iter_mut().enumerate().filter(|line| line.1.kernel)
+        {
+            let Interface { name, vrf, v4, v6, up, .. } = interface;
+            let v4 = v4.iter_mut().map(|(ip, len)| (IpAddr::V4((*ip).into()), len, 32));
+            let v6 = v6.iter_mut().map(|(ip, len)| (IpAddr::V6((*ip).into()), len, 128));
+            for (ip, len, host) in v4.chain(v6) {
+                let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+                let Some(prefix) = network(ip, *len).filter(|_| *up && *len < host && !is_link_local) else {
+                    continue;
+                };
+                match used.get(&(*vrf, prefix)) {
+                    Some(&by) if usize::from(by) == number => continue,
+                    Some(_) => self.warnings.push(format!(
+                        "interface {name}: its network {prefix} leaves by another interface, as the kernel's route does"
+                    )),
+                    None => self.warnings.push(format!(
+                        "interface {name}: the kernel has no route to its network {prefix}, nor has the router"
+                    )),
+                }
+                *len = host;
+            }
+        }
+        for ((vrf, network), interface) in used {
+            let connected = hops.number(Hop::Connected { interface });
+            self.insert(vrf, network, connected)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the networks of interfaces that the kernel has no part of, and the machine's own addresses.
     fn connected(&mut self, machine: &Machine, hops: &mut Hops) -> Result<(), ControlError> {
         let local = hops.number(Hop::Local);
         for number in 0..self.fabric.interfaces.len() {
@@ -237,7 +278,7 @@ impl Plan {
             let addresses: Vec<_> = v4.chain(v6.map(|&(ip, len)| (IpAddr::V6(ip.into()), len))).collect();
             let connected = hops.number(Hop::Connected { interface: number as u16 });
             for (ip, len) in addresses {
-                if let Some(network) = network(ip, len).filter(|_| up) {
+                if let Some(network) = network(ip, len).filter(|_| up && !kernel) {
                     self.insert(vrf, network, connected)?;
                 }
                 self.insert(vrf, host(ip), local)?;
@@ -377,7 +418,7 @@ pub(super) fn near(interfaces: &[Interface], address: IpAddr, vrf: usize) -> Opt
 mod tests {
     use super::*;
     use crate::control::install::changes;
-    use crate::kernel::netlink::{Address, Event, Link};
+    use crate::kernel::netlink::{Address, Connected, Event, Link};
 
     fn machine() -> Machine {
         let mut machine = Machine::default();
@@ -394,7 +435,41 @@ mod tests {
             let ip: IpAddr = ip.parse().unwrap();
             machine.take(&Event::Address(Address { index, ip, len, broadcast: None }));
         }
+        for (index, network) in [(2, "10.0.1.0"), (3, "10.0.2.0")] {
+            machine.take(&Event::Connected(connected(index, network, 0)));
+        }
         machine
+    }
+
+    fn connected(index: u32, network: &str, metric: u32) -> Connected {
+        Connected { index, network: network.parse().unwrap(), len: 24, metric }
+    }
+
+    #[test]
+    fn networks_leave_where_the_routes_of_the_kernel_do() {
+        let config = Config::parse(&CONFIG.replace("vrf = \"blue\"\n", "")).unwrap();
+        let vrfs = tables(&config, &[]).unwrap();
+        let mut machine = machine();
+        // A second address in the network of the first device: without a route, and with one of a higher and of a lower metric.
+        let ip = "10.0.1.5".parse().unwrap();
+        machine.take(&Event::Address(Address { index: 3, ip, len: 24, broadcast: None }));
+        let planned = |machine: &Machine| {
+            let plan = plan(&config, machine, &vrfs, &[], &mut Hops::default()).unwrap();
+            let number = plan.routes[0].lookup("10.0.1.9".parse::<IpAddr>().unwrap());
+            let hop = number.and_then(|number| plan.fabric.hops[number.id() as usize].clone());
+            let by = near(&plan.fabric.interfaces, "10.0.1.9".parse().unwrap(), 0);
+            (hop.and_then(|hop| hop.interface()), by, plan.warnings.len())
+        };
+        assert_eq!(planned(&machine), (Some(0), Some(0), 1));
+        machine.take(&Event::Connected(connected(3, "10.0.1.0", 500)));
+        assert_eq!(planned(&machine), (Some(0), Some(0), 1));
+        machine.take(&Event::ConnectedGone(connected(2, "10.0.1.0", 0)));
+        machine.take(&Event::Connected(connected(2, "10.0.1.0", 600)));
+        assert_eq!(planned(&machine), (Some(1), Some(1), 1));
+        // Without any, the network is reached by nobody.
+        machine.take(&Event::ConnectedGone(connected(2, "10.0.1.0", 600)));
+        machine.take(&Event::ConnectedGone(connected(3, "10.0.1.0", 500)));
+        assert_eq!(planned(&machine).0, None);
     }
 
     const CONFIG: &str = "

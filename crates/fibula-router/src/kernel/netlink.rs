@@ -17,6 +17,9 @@ const GET_LINK: u16 = 18;
 const NEW_ADDRESS: u16 = 20;
 const DEL_ADDRESS: u16 = 21;
 const GET_ADDRESS: u16 = 22;
+const NEW_ROUTE: u16 = 24;
+const DEL_ROUTE: u16 = 25;
+const GET_ROUTE: u16 = 26;
 const NEW_NEIGHBOUR: u16 = 28;
 const DEL_NEIGHBOUR: u16 = 29;
 const GET_NEIGHBOUR: u16 = 30;
@@ -25,8 +28,15 @@ const ERROR: u16 = 2;
 const REQUEST: u16 = 1;
 const DUMP: u16 = 0x300;
 const CREATE: u16 = 0x400;
-/// Links, neighbours, IPv4 and IPv6 addresses.
-const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x100;
+/// Links, neighbours, IPv4 and IPv6 addresses, IPv4 and IPv6 routes.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x100 | 0x40 | 0x400;
+/// The kernel made the route itself, for an address.
+const PROTOCOL_KERNEL: u8 = 2;
+const TYPE_UNICAST: u8 = 1;
+const TABLE_LOCAL: u8 = 255;
+const SOL_NETLINK: i32 = 270;
+/// Requests for a dump may name what is wanted.
+const STRICT_CHECK: i32 = 12;
 /// Resolve an unknown neighbour, or verify a stale one.
 const NTF_USE: u8 = 1;
 const NUD_STALE: u16 = 4;
@@ -68,6 +78,19 @@ pub struct Address {
     pub broadcast: Option<Ipv4Addr>,
 }
 
+/// A network that the kernel reaches by a device, because the device has an address in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connected {
+    /// Number of the device.
+    pub index: u32,
+    /// The network: its first address.
+    pub network: IpAddr,
+    /// Length of its prefix.
+    pub len: u8,
+    /// Of several routes of a network, the kernel uses the one with the lowest metric.
+    pub metric: u32,
+}
+
 /// A neighbour of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbour {
@@ -97,6 +120,10 @@ pub enum Event {
     Address(Address),
     /// An address is gone.
     AddressGone(Address),
+    /// The kernel has a route to a network of a device.
+    Connected(Connected),
+    /// A route to a network of a device is gone.
+    ConnectedGone(Connected),
     /// A neighbour was added or has changed.
     Neighbour(Neighbour),
     /// A neighbour is gone.
@@ -138,6 +165,8 @@ fn event(kind: u16, message: &[u8]) -> Option<Event> {
         DEL_LINK => u32_of(message, 4).map(Event::LinkGone),
         NEW_ADDRESS => address(message).map(Event::Address),
         DEL_ADDRESS => address(message).map(Event::AddressGone),
+        NEW_ROUTE => connected(message).map(Event::Connected),
+        DEL_ROUTE => connected(message).map(Event::ConnectedGone),
         NEW_NEIGHBOUR => neighbour(message).map(Event::Neighbour),
         DEL_NEIGHBOUR => neighbour(message).map(Event::NeighbourGone),
         _ => None,
@@ -209,6 +238,29 @@ fn address(message: &[u8]) -> Option<Address> {
     Some(Address { index: u32_of(message, 4)?, ip, len: *message.get(1)?, broadcast })
 }
 
+/// Reads a route, if it is one that the kernel made for an address and that leads to the network of a device.
+fn connected(message: &[u8]) -> Option<Connected> {
+    const DESTINATION: u16 = 1;
+    const DEVICE: u16 = 4;
+    const GATEWAY: u16 = 5;
+    const METRIC: u16 = 6;
+    const VIA: u16 = 18;
+    let &[family, len, .., table, protocol, _, kind, _, _, _, _] = message.first_chunk::<12>()?;
+    let has = |wanted| attribute(message, 12, wanted).is_some();
+    if protocol != PROTOCOL_KERNEL || kind != TYPE_UNICAST || table == TABLE_LOCAL || has(GATEWAY) || has(VIA)
+    {
+        return None;
+    }
+    let network = match attribute(message, 12, DESTINATION) {
+        Some(network) => ip_of(network)?,
+        None if i32::from(family) == libc::AF_INET => Ipv4Addr::UNSPECIFIED.into(),
+        None => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let index = u32_of(attribute(message, 12, DEVICE)?, 0)?;
+    let metric = attribute(message, 12, METRIC).and_then(|metric| u32_of(metric, 0)).unwrap_or(0);
+    Some(Connected { index, network, len, metric })
+}
+
 fn neighbour(message: &[u8]) -> Option<Neighbour> {
     let state = u16_of(message, 8)?;
     let mac = attribute(message, 12, 2).and_then(mac_of);
@@ -220,6 +272,26 @@ fn neighbour(message: &[u8]) -> Option<Neighbour> {
         failed: state & NUD_FAILED != 0,
         is_fixed: state & (NUD_NOARP | NUD_PERMANENT) != 0 || message.get(10)? & NTF_EXT_LEARNED != 0,
     })
+}
+
+/// Returns a filter of sockets that refuses the routes of others: a daemon's may be a million. Each instruction is its code, the
+/// instructions to skip if its condition holds and if not, and a value.
+fn only_connected() -> [(u16, u8, u8, u32); 7] {
+    const LOAD_HALF: u16 = 0x28;
+    const LOAD_BYTE: u16 = 0x30;
+    const JUMP_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    // The filter loads in the order of the network, but the kernel writes these numbers in its own.
+    let kind = |kind: u16| u32::from(kind.to_be());
+    [
+        (LOAD_HALF, 0, 0, 4),
+        (JUMP_EQUAL, 1, 0, kind(NEW_ROUTE)),
+        (JUMP_EQUAL, 0, 2, kind(DEL_ROUTE)),
+        (LOAD_BYTE, 0, 0, 16 + 5),
+        (JUMP_EQUAL, 0, 1, PROTOCOL_KERNEL.into()),
+        (RETURN, 0, 0, u32::MAX),
+        (RETURN, 0, 0, 0),
+    ]
 }
 
 /// A connection to the kernel.
@@ -241,7 +313,11 @@ impl Netlink {
         let mut address = [0; 12];
         address[..2].copy_from_slice(&(libc::AF_NETLINK as u16).to_ne_bytes());
         address[8..12].copy_from_slice(&GROUPS.to_ne_bytes());
+        // Before it is bound, so that no other route comes.
+        sys::set_filter(fd.as_fd(), &only_connected())?;
         sys::bind(fd.as_fd(), &address)?;
+        // Older kernels dump all routes, of which the others are left out.
+        let _ = sys::set_number(fd.as_fd(), SOL_NETLINK, STRICT_CHECK, 1);
         // Make room for bursts. Without the capability, the default must suffice.
         let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 4 << 20);
         Ok(Self { fd, buffer: vec![0; 1 << 16].into_boxed_slice(), sequence: 0 })
@@ -258,13 +334,17 @@ impl Netlink {
         sys::send(self.fd.as_fd(), &message, 0).map(drop)
     }
 
-    /// Reads links, addresses and neighbours, in this order, and calls `each` with all of them.
+    /// Reads links, addresses, connected networks and neighbours, in this order, and calls `each` with all of them.
     ///
     /// # Errors
     /// When the kernel does not answer.
     pub fn dump(&mut self, mut each: impl FnMut(Event)) -> io::Result<()> {
-        for (kind, len) in [(GET_LINK, 16), (GET_ADDRESS, 8)] {
-            self.dump_of(kind, len, &mut each)?;
+        self.dump_of(GET_LINK, &[0; 16], &mut each)?;
+        self.dump_of(GET_ADDRESS, &[0; 8], &mut each)?;
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let mut body = [0; 12];
+            (body[0], body[5]) = (family as u8, PROTOCOL_KERNEL);
+            self.dump_of(GET_ROUTE, &body, &mut each)?;
         }
         self.dump_neighbours(each)
     }
@@ -274,11 +354,11 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn dump_neighbours(&mut self, mut each: impl FnMut(Event)) -> io::Result<()> {
-        self.dump_of(GET_NEIGHBOUR, 12, &mut each)
+        self.dump_of(GET_NEIGHBOUR, &[0; 12], &mut each)
     }
 
-    fn dump_of(&mut self, kind: u16, len: usize, each: &mut dyn FnMut(Event)) -> io::Result<()> {
-        self.ask(kind, DUMP, &[0; 16][..len])?;
+    fn dump_of(&mut self, kind: u16, body: &[u8], each: &mut dyn FnMut(Event)) -> io::Result<()> {
+        self.ask(kind, DUMP, body)?;
         let mut complete = false;
         while !complete {
             if sys::poll(&mut [sys::readable(&self.fd)], 5000)? == 0 {

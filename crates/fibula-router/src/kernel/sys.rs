@@ -33,6 +33,23 @@ pub(crate) fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]
     checked(result.into()).map(drop)
 }
 
+/// Sets what a socket receives: a program of instructions, each with its code, its two jumps and its value.
+pub(crate) fn set_filter(fd: BorrowedFd<'_>, program: &[(u16, u8, u8, u32)]) -> io::Result<()> {
+    // struct sock_filter.
+    let mut code = Vec::new();
+    for &(instruction, holds, fails, value) in program {
+        code.extend(instruction.to_ne_bytes());
+        code.extend([holds, fails]);
+        code.extend(value.to_ne_bytes());
+    }
+    // struct sock_fprog: the number of instructions, and where they are.
+    let mut header = [0; 16];
+    header[..2].copy_from_slice(&(program.len() as u16).to_ne_bytes());
+    let at = size_of::<usize>();
+    header[at..2 * at].copy_from_slice(&(code.as_ptr() as usize).to_ne_bytes());
+    set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &header[..2 * at])
+}
+
 /// Sets an option that is a number.
 pub(crate) fn set_number(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     set_option(fd, level, name, &value.to_ne_bytes())

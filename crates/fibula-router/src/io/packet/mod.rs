@@ -111,14 +111,8 @@ impl Socket {
     /// Lets a receive ring take no more frames.
     pub fn end(&self, device: u32) {
         if sys::bind(self.fd.as_fd(), &sys::packet_address(0, device)).is_err() {
-            // The sockets of a fanout group keep their device. A filter refuses every frame: struct sock_fprog with one
-            // instruction, which returns 0.
-            let mut refuse = [0; 8];
-            refuse[..2].copy_from_slice(&6u16.to_ne_bytes());
-            let mut program = [0; 16];
-            program[..2].copy_from_slice(&1u16.to_ne_bytes());
-            program[8..].copy_from_slice(&sys::pointer(&refuse));
-            let _ = sys::set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program);
+            // The sockets of a fanout group keep their device. This filter refuses every frame.
+            let _ = sys::set_filter(self.fd.as_fd(), &[(6, 0, 0, 0)]);
         }
     }
 }
