@@ -409,6 +409,28 @@ fn a_limit_on_memory_is_not_used_up_by_changes() {
     change_for_long::<u128>();
 }
 
+/// A call that is refused before the fewer routes follow it takes back nothing of the calls before.
+#[test]
+fn a_refused_call_leaves_the_fewer_routes_of_earlier_calls() {
+    let limits = Limits { memory_bytes: Some(3 << 20), ..Limits::default() };
+    let options = Options { limits, aggregate: true, ..Options::default() };
+    let table = Table::from_routes(DualRib::within(limits), options).unwrap();
+    let prefix = |at: u32, len| Prefix::masked(at, len).unwrap();
+    table.insert(prefix(0x0a00_0000, 8), hop(1)).unwrap();
+    // The table has no room for so many routes.
+    let routes = (0..400_000).map(|at| Route::new(prefix(0x1400_0000 + (at << 8), 24), hop(2 + at % 7)));
+    let many: Vec<Change<u32>> = routes.map(Change::Insert).collect();
+    let refused = table.apply(&many);
+    assert!(matches!(refused, Err(TableError::Routes(_))), "{refused:?}");
+    // What is around this route is made from the fewer routes again.
+    table.insert(prefix(0x0a01_0000, 24), hop(2)).unwrap();
+    assert_eq!(table.lookup(0x0a01_0001_u32).unwrap(), Some(hop(2)));
+    assert_eq!(table.lookup(0x0a01_0101_u32).unwrap(), Some(hop(1)));
+    assert_eq!(table.lookup(0x0a00_0001_u32).unwrap(), Some(hop(1)));
+    assert_eq!(table.lookup(0x1400_0001_u32).unwrap(), None);
+    table.check().unwrap();
+}
+
 /// Returns a prefix of any length; half of them extend one of `others`, so that many contain another.
 fn nested<K: Key>(random: &mut Random, others: &[Prefix<K>]) -> Prefix<K> {
     let mut bits = (0..4).fold(0, |bits, _| bits << 32 | u128::from(random.below(1 << 31)) << 1);
