@@ -183,6 +183,10 @@ impl Worker {
     /// nothing arrives.
     pub fn burst(&mut self, io: &mut impl Io, port: usize, now_ns: u64) -> usize {
         self.refresh();
+        if port >= self.fabric.ports.len() {
+            // The port is newer than the fabric that could be taken up.
+            return 0;
+        }
         let received = io.receive(port);
         if self.fabric.bridge {
             self.bridge(io, port, received);

@@ -428,9 +428,11 @@ impl Sink {
 
 impl Ports {
     fn push_to(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
-        match (&mut self.sinks[port], &mut self.common) {
-            (Sink::Common, Some(common)) => common.push(port, parts, offload),
-            (sink, _) => sink.push(parts, offload),
+        // A port that a reload adds is known to the worker before its ends are here.
+        match (self.sinks.get_mut(port), &mut self.common) {
+            (Some(Sink::Common), Some(common)) => common.push(port, parts, offload),
+            (Some(sink), _) => sink.push(parts, offload),
+            (None, _) => false,
         }
     }
 }
@@ -462,7 +464,9 @@ impl Io for Ports {
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool {
-        match (&mut self.sources[self.current], &mut self.sinks[port], &mut self.common) {
+        // See `push_to`.
+        let Some(sink) = self.sinks.get_mut(port) else { return false };
+        match (&mut self.sources[self.current], sink, &mut self.common) {
             (Source::Common, Sink::Common, Some(common)) => common.forward(index, port, header, packet),
             (Source::Common, sink, Some(common)) => {
                 sink.push([header, &common.frame(index).bytes[packet], &[]], offload)
@@ -488,7 +492,7 @@ impl Io for Ports {
     }
 
     fn segments(&self, port: usize) -> bool {
-        matches!(self.sinks[port], Sink::Packet(_))
+        matches!(self.sinks.get(port), Some(Sink::Packet(_)))
     }
 
     fn finish(&mut self) {
@@ -506,5 +510,24 @@ impl Io for Ports {
                 ring.finish();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_whose_ends_are_still_on_their_way_takes_nothing() {
+        let mailbox = Arc::new(Mailbox::new());
+        let mut ports = Ports::default();
+        ports.set_mailbox(Arc::clone(&mailbox));
+        ports.push(Source::None, Sink::None);
+        assert!(!ports.emit(1, [&[1], &[], &[]], &Offload::default()));
+        assert!(!ports.segments(1) && ports.count() == 1);
+        mailbox.put(2, End::Source(Source::None));
+        ports.take_up();
+        assert_eq!(ports.count(), 3);
+        assert!(!ports.emit(2, [&[1], &[], &[]], &Offload::default()));
     }
 }
