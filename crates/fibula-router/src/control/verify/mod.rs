@@ -70,6 +70,8 @@ pub(super) struct Verify {
     /// The kernel's tables are being read for the slow pass. The result will be in `read`.
     is_reading: bool,
     read: Arc<Mutex<Option<Readings>>>,
+    /// What was found in the kernel's tables for clients, to be repaired.
+    read_for_clients: Arc<Mutex<Vec<(kernel::Feed, kernel::Compared)>>>,
     /// A table could not be compared, and this was logged.
     has_failed: bool,
 }
@@ -142,6 +144,21 @@ impl Router<'_> {
     fn pass_ended(&mut self, differences: &[Difference]) {
         let walk = std::mem::take(&mut self.verify.walk);
         self.verify.counts.passes += 1;
+        self.enter_again(differences, walk.more());
+        let feeds = self.kernel_feeds();
+        if feeds.is_empty() {
+            return;
+        }
+        let (rib, read) = (Arc::clone(&self.feeds.rib), Arc::clone(&self.verify.read));
+        let run = move || {
+            let readings = readings(&rib, feeds);
+            *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
+        };
+        self.verify.is_reading = std::thread::Builder::new().name("verify".into()).spawn(run).is_ok();
+    }
+
+    /// Counts and logs differences of RIB and tables, and gives them back to be entered again. `more_found` are not among them.
+    fn enter_again(&mut self, differences: &[Difference], more_found: u64) {
         let fabric = self.shared.fabric();
         let names = Names::new(&fabric, &self.config, &self.devices);
         for (at, difference) in differences.iter().enumerate() {
@@ -155,27 +172,21 @@ impl Router<'_> {
                 (self.log)(Level::Warning, &text);
             }
         }
-        self.verify.counts.differences[0] += walk.more();
-        let more = differences.len().saturating_sub(MOST_LOGGED) as u64 + walk.more();
+        self.verify.counts.differences[0] += more_found;
+        let more = differences.len().saturating_sub(MOST_LOGGED) as u64 + more_found;
         if more > 0 {
             (self.log)(Level::Warning, &format!("found wrong: {more} more prefixes"));
         }
-        lock(&self.feeds.rib)
-            .put_back(differences.iter().map(|difference| difference.place), walk.more() > 0);
-        let feeds = self.kernel_feeds();
-        if feeds.is_empty() {
-            return;
-        }
-        let (rib, read) = (Arc::clone(&self.feeds.rib), Arc::clone(&self.verify.read));
-        let run = move || {
-            let readings = readings(&rib, feeds);
-            *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
-        };
-        self.verify.is_reading = std::thread::Builder::new().name("verify".into()).spawn(run).is_ok();
+        lock(&self.feeds.rib).put_back(differences.iter().map(|difference| difference.place), more_found > 0);
     }
 
-    /// Logs the differences from the kernel's tables. A feed that differs must read everything again.
+    /// Takes what threads have found in the kernel's tables.
     fn take_readings(&mut self) {
+        let for_clients =
+            std::mem::take(&mut *self.verify.read_for_clients.lock().unwrap_or_else(PoisonError::into_inner));
+        for (feed, compared) in for_clients {
+            self.read_again(&feed, &compared);
+        }
         if !self.verify.is_reading {
             return;
         }
@@ -183,7 +194,6 @@ impl Router<'_> {
             return;
         };
         self.verify.is_reading = false;
-        let fabric = self.shared.fabric();
         for (feed, compared) in readings {
             let compared = match compared {
                 Ok(compared) => compared,
@@ -194,20 +204,26 @@ impl Router<'_> {
                     continue;
                 }
             };
-            self.verify.counts.compared_kernel += compared.prefixes;
-            self.verify.counts.differences[2] += compared.differences.len() as u64;
             // The prefixes read count against the rate too, so that reading takes no more than its share.
             let rate = u64::from(self.config.verify_rate).max(1);
             self.verify.due_ns = self.verify.due_ns.max(sys::now_ns()) + compared.prefixes * SECOND_NS / rate;
-            let names = Names::new(&fabric, &self.config, &self.devices);
-            for difference in compared.differences.iter().take(MOST_LOGGED) {
-                let line = show::line(&names.kernel_difference(&feed.name, difference));
-                let text = format!("found wrong: {line}; the kernel's tables are read again");
-                (self.log)(Level::Warning, &text);
-            }
-            if !compared.differences.is_empty() {
-                lock(&self.feeds.rib).feed(feed.entrance.feed).state.is_suspected = true;
-            }
+            self.read_again(&feed, &compared);
+        }
+    }
+
+    /// Counts and logs differences from the kernel's tables. A feed that differs must read everything again.
+    fn read_again(&mut self, feed: &kernel::Feed, compared: &kernel::Compared) {
+        self.verify.counts.compared_kernel += compared.prefixes;
+        self.verify.counts.differences[2] += compared.differences.len() as u64;
+        let fabric = self.shared.fabric();
+        let names = Names::new(&fabric, &self.config, &self.devices);
+        for difference in compared.differences.iter().take(MOST_LOGGED) {
+            let line = show::line(&names.kernel_difference(&feed.name, difference));
+            let text = format!("found wrong: {line}; the kernel's tables are read again");
+            (self.log)(Level::Warning, &text);
+        }
+        if !compared.differences.is_empty() {
+            lock(&self.feeds.rib).feed(feed.entrance.feed).state.is_suspected = true;
         }
     }
 
@@ -232,19 +248,25 @@ impl Router<'_> {
     }
 
     /// Starts a thread that reads the kernel's tables and writes the answer to a client, because both may take long.
-    fn answer_client(&self, client: Client, found: Result<Vec<Difference>, TableError>) {
+    fn answer_client(&mut self, client: Client, found: Result<Vec<Difference>, TableError>) {
         let fabric = self.shared.fabric();
         let names = Names::new(&fabric, &self.config, &self.devices);
         let Client { mut stream, walk, begin } = client;
         let mut differences: Vec<api::Difference> = Vec::new();
-        let mut not_compared: Vec<String> = Vec::new();
+        let (mut not_compared, mut repair): (Vec<String>, Vec<Difference>) = Default::default();
         match found {
-            Ok(found) => differences.extend(found.iter().map(|difference| names.difference(difference))),
+            Ok(found) => {
+                differences.extend(found.iter().map(|difference| names.difference(difference)));
+                repair = found;
+            }
             Err(error) => not_compared.push(format!("tables: {error}")),
         }
         let (feeds, rib, held) =
             (self.kernel_feeds(), Arc::clone(&self.feeds.rib), Arc::clone(&self.verify.readers));
         let (names, missing_interfaces) = (names.owned(), self.missing());
+        self.verify.counts.compared += walk.compared();
+        self.enter_again(&repair, walk.more());
+        let (found_in_kernel, bell) = (Arc::clone(&self.verify.read_for_clients), Arc::clone(&self.bell));
         let run = move || {
             let _held = held;
             let mut compared_kernel = 0;
@@ -255,6 +277,8 @@ impl Router<'_> {
                         let found = compared.differences.iter();
                         differences
                             .extend(found.map(|difference| names.kernel_difference(&feed.name, difference)));
+                        found_in_kernel.lock().unwrap_or_else(PoisonError::into_inner).push((feed, compared));
+                        bell.ring();
                     }
                     Err(reason) => not_compared.push(format!("feed {}: {reason}", feed.name)),
                 }
