@@ -29,7 +29,7 @@ const REST: Duration = Duration::from_millis(50);
 
 /// The connection of a client.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum Caller {
     Control(UnixStream),
     Metrics(TcpStream),
 }
@@ -47,7 +47,7 @@ pub(super) enum Question {
 #[derive(Debug)]
 pub(super) struct Doors {
     questions: Receiver<Question>,
-    answers: Sender<(Stream, Vec<u8>)>,
+    answers: Sender<(Caller, Vec<u8>)>,
     bell: Arc<Bell>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -82,7 +82,7 @@ impl Doors {
     }
 
     /// Answers a question.
-    pub(super) fn answer(&self, stream: Stream, answer: Vec<u8>) {
+    pub(super) fn answer(&self, stream: Caller, answer: Vec<u8>) {
         // If the thread has ended, the client sees the end of its connection.
         if self.answers.send((stream, answer)).is_ok() {
             self.bell.ring();
@@ -103,7 +103,7 @@ impl Drop for Doors {
 /// A client that is being read, or written to.
 #[derive(Debug)]
 struct Client {
-    stream: Stream,
+    stream: Caller,
     until: Instant,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -118,7 +118,7 @@ struct Inside {
     clients: Vec<Client>,
     to_main: Sender<Question>,
     main: Arc<Bell>,
-    from_main: Receiver<(Stream, Vec<u8>)>,
+    from_main: Receiver<(Caller, Vec<u8>)>,
 }
 
 impl Inside {
@@ -150,9 +150,9 @@ impl Inside {
     /// Accepts the clients that wait.
     fn accept(&mut self) -> io::Result<()> {
         for _ in 0..PLACES {
-            let control = self.control.accept().map(|(stream, _)| Stream::Control(stream));
+            let control = self.control.accept().map(|(stream, _)| Caller::Control(stream));
             let metrics = self.metrics.as_ref().map(TcpListener::accept);
-            let metrics = metrics.map(|accepted| accepted.map(|(stream, _)| Stream::Metrics(stream)));
+            let metrics = metrics.map(|accepted| accepted.map(|(stream, _)| Caller::Metrics(stream)));
             let mut none = true;
             for accepted in [Some(control), metrics].into_iter().flatten() {
                 match accepted {
@@ -172,8 +172,8 @@ impl Inside {
     }
 
     /// Gives a client a place, if need be that of the one of its kind that has said nothing for longest.
-    fn admit(&mut self, stream: Stream) {
-        let is_same = |other: &Stream| other.is_control() == stream.is_control();
+    fn admit(&mut self, stream: Caller) {
+        let is_same = |other: &Caller| other.is_control() == stream.is_control();
         let same = || self.clients.iter().enumerate().filter(|(_, client)| is_same(&client.stream));
         if same().count() >= PLACES {
             let silent = same().filter(|(_, client)| client.answer.is_empty());
@@ -193,17 +193,17 @@ impl Inside {
             return client.waits(done.err()?);
         }
         match &mut client.stream {
-            Stream::Control(stream) => match line(stream, &mut client.request) {
+            Caller::Control(stream) => match line(stream, &mut client.request) {
                 Ok(line) => {
-                    let Stream::Control(stream) = client.stream else { return None };
+                    let Caller::Control(stream) = client.stream else { return None };
                     self.ask(Question::Control(stream, line));
                     None
                 }
                 Err(error) => client.waits(error),
             },
-            Stream::Metrics(stream) => match metrics::read(stream, &mut client.request) {
+            Caller::Metrics(stream) => match metrics::read(stream, &mut client.request) {
                 Ok(Ok(())) => {
-                    let Stream::Metrics(stream) = client.stream else { return None };
+                    let Caller::Metrics(stream) = client.stream else { return None };
                     self.ask(Question::Metrics(stream));
                     None
                 }
@@ -225,7 +225,7 @@ impl Inside {
 }
 
 impl Client {
-    fn new(stream: Stream) -> Self {
+    fn new(stream: Caller) -> Self {
         Self { stream, until: Instant::now() + PATIENCE, request: Vec::new(), answer: Vec::new(), sent: 0 }
     }
 
@@ -240,8 +240,8 @@ impl Client {
         while self.sent < self.answer.len() {
             let rest = &self.answer[self.sent..];
             let sent = match &mut self.stream {
-                Stream::Control(stream) => stream.write(rest)?,
-                Stream::Metrics(stream) => stream.write(rest)?,
+                Caller::Control(stream) => stream.write(rest)?,
+                Caller::Metrics(stream) => stream.write(rest)?,
             };
             if sent == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
@@ -253,7 +253,7 @@ impl Client {
     }
 }
 
-impl Stream {
+impl Caller {
     const fn is_control(&self) -> bool {
         matches!(self, Self::Control(_))
     }
@@ -266,7 +266,7 @@ impl Stream {
     }
 }
 
-impl AsRawFd for Stream {
+impl AsRawFd for Caller {
     fn as_raw_fd(&self) -> RawFd {
         match self {
             Self::Control(stream) => stream.as_raw_fd(),
@@ -301,11 +301,11 @@ mod tests {
         loop {
             match doors.next() {
                 Some(Question::Control(stream, line)) => {
-                    doors.answer(Stream::Control(stream), answer.into());
+                    doors.answer(Caller::Control(stream), answer.into());
                     return Some(line);
                 }
                 Some(Question::Metrics(stream)) => {
-                    doors.answer(Stream::Metrics(stream), answer.into());
+                    doors.answer(Caller::Metrics(stream), answer.into());
                     return None;
                 }
                 None => _ = sys::poll(&mut [sys::readable(main)], 10_000),

@@ -14,7 +14,7 @@ pub(super) struct Machine {
     births: BTreeMap<u32, u64>,
     born: u64,
     /// The names of the configuration, and the links that they led to last.
-    held: BTreeMap<String, Option<Held>>,
+    held: BTreeMap<String, Option<Known>>,
     addresses: Vec<Address>,
     /// Networks of devices, in the order in which the kernel made its routes to them.
     connected: Vec<Connected>,
@@ -24,7 +24,7 @@ pub(super) struct Machine {
 
 /// A link that a name led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Held {
+struct Known {
     index: u32,
     kind: Option<String>,
 }
@@ -136,7 +136,7 @@ impl Machine {
     /// Notes which links these names lead to. A name whose link is gone leads nowhere from here on.
     pub(super) fn hold<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
         let held = names.into_iter().map(|name| {
-            let link = self.link(name).map(|link| Held { index: link.index, kind: link.kind.clone() });
+            let link = self.link(name).map(|link| Known { index: link.index, kind: link.kind.clone() });
             (name.to_owned(), link)
         });
         self.held = held.collect();

@@ -53,7 +53,7 @@ use crate::neighbour::{Answer, Ask, Duplicate, Key};
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
-use doors::{Doors, Question, Stream};
+use doors::{Caller, Doors, Question};
 pub use doubts::doubts;
 pub use error::ControlError;
 use feeds::Feeds;
@@ -302,7 +302,7 @@ pub fn run(
             match question {
                 Question::Control(stream, line) => socket.answer(&mut router, &doors, stream, &line),
                 Question::Metrics(stream) => {
-                    doors.answer(Stream::Metrics(stream), metrics::response(Ok(metrics::text(&router))));
+                    doors.answer(Caller::Metrics(stream), metrics::response(Ok(metrics::text(&router))));
                 }
             }
             // There may be more.

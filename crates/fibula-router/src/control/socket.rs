@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::answer::{refuse, send};
-use super::doors::{Doors, Stream};
+use super::doors::{Caller, Doors};
 use super::routes::{self, Listing};
 use super::{Router, feed_state};
 use crate::api;
@@ -104,7 +104,7 @@ fn answer(
         },
         _ => refuse(&mut answer, format!("no question '{}'", question.trim()))?,
     }
-    doors.answer(Stream::Control(stream), answer);
+    doors.answer(Caller::Control(stream), answer);
     Ok(())
 }
 

@@ -201,17 +201,17 @@ pub struct Neighbours {
     inner: Mutex<Inner>,
     /// Requests for the kernel to make.
     kernel: Mutex<Vec<Ask>>,
-    bell: OnceLock<Bell>,
+    bell: OnceLock<Ringer>,
     generation: AtomicU64,
     limits: Limits,
 }
 
 /// Ends the sleep of the thread that makes requests of the kernel.
-struct Bell(Box<dyn Fn() + Send + Sync>);
+struct Ringer(Box<dyn Fn() + Send + Sync>);
 
-impl core::fmt::Debug for Bell {
+impl core::fmt::Debug for Ringer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Bell")
+        f.write_str("Ringer")
     }
 }
 
@@ -405,14 +405,14 @@ impl Neighbours {
         kernel.push(ask);
         drop(kernel);
         // The thread takes all of them once it is awake.
-        if let Some(Bell(ring)) = self.bell.get().filter(|_| is_first) {
+        if let Some(Ringer(ring)) = self.bell.get().filter(|_| is_first) {
             ring();
         }
     }
 
     /// Sets what ends the sleep of the thread that makes requests of the kernel. Only the first call has an effect.
     pub fn set_bell(&self, ring: impl Fn() + Send + Sync + 'static) {
-        let _ = self.bell.set(Bell(Box::new(ring)));
+        let _ = self.bell.set(Ringer(Box::new(ring)));
     }
 
     /// Takes the requests for the kernel to make, in their order.

@@ -89,14 +89,14 @@ pub(super) struct Sender {
     /// Frames that leave with the next [`flush`](Self::flush).
     ready: Vec<Parcel>,
     /// After the ring, so that the other end sees the end of the ring when it wakes.
-    alarm: Alarm,
+    alarm: Doorbell,
 }
 
 /// Wakes the thread of the other end, also when this end is dropped.
 #[derive(Debug)]
-struct Alarm(Arc<Sleeper>);
+struct Doorbell(Arc<Sleeper>);
 
-impl Drop for Alarm {
+impl Drop for Doorbell {
     fn drop(&mut self) {
         self.0.wake();
     }
@@ -115,7 +115,7 @@ pub(super) fn link(capacity: usize, sleeper: &Arc<Sleeper>) -> (Sender, Receiver
     // Buffers of both ends may be under way at once.
     let (back, home) = rtrb::RingBuffer::new(capacity);
     let free = (0..capacity).map(|_| Parcel::default()).collect();
-    let alarm = Alarm(Arc::clone(sleeper));
+    let alarm = Doorbell(Arc::clone(sleeper));
     let sender = Sender { ring, back: home, free, ready: Vec::with_capacity(capacity), alarm };
     (sender, Receiver { ring: out, back })
 }
