@@ -140,7 +140,7 @@ pings() { # NAMESPACE ADDRESS...: every ping is answered, once
   for address; do
     said=$(in_ns "$name" ping -n -c 5 -i 0.2 -W 2 "$address") || fail "no ping from $name to $address: $said; $(cat "$work/log")"
     grep -q 'DUP!' <<<"$said" && fail "answered twice: $said"
-    grep -q ' 5 received' <<<"$said" || fail "lost: $said"
+    grep -q ' 5 received' <<<"$said" || fail "lost: $said; $("$fibula" router stats --socket "$work/socket"); $(tail -5 "$work/log")"
   done
   return 0
 }
