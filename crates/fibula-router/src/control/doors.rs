@@ -343,7 +343,7 @@ mod tests {
         let mut answer = String::new();
         scraper.read_to_string(&mut answer).unwrap();
         assert_eq!(answer.len(), long.len());
-        // What is no request is refused without the main thread.
+        // A line that is not a request is refused without the main thread.
         let mut wrong = TcpStream::connect(address).unwrap();
         wrong.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! Finds what in a configuration cannot work on this machine as it is now, though the machine may change.
+//! Finds the parts of a configuration that cannot work on this machine as it is now, though the machine may change.
 
 use std::net::IpAddr;
 

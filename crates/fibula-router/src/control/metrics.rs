@@ -32,7 +32,7 @@ pub(super) fn response(body: Result<String, &'static str>) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What a request wants: the metrics, or something else, which has the status of a failure.
+/// The target of a request: the metrics, or something else, which has the status of a failure.
 type Status = Result<(), &'static str>;
 
 /// Reads a request whose first bytes are in `bytes`.

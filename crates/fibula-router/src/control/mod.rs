@@ -224,7 +224,7 @@ struct Router<'l> {
     counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
     devices: BTreeMap<u32, u16>,
-    /// What the log has said about routes and networks that lead nowhere.
+    /// The routes and networks that lead nowhere, as the log has named them.
     warned: Vec<String>,
     /// Devices that were renamed, with their present names.
     called: BTreeMap<String, String>,
@@ -593,7 +593,7 @@ impl<'l> Router<'l> {
         }
     }
 
-    /// Moves ports to the devices that their names lead to now, and logs what has become of these.
+    /// Moves ports to the devices that their names lead to now, and logs the state of these.
     fn follow_devices(&mut self) {
         self.machine.hold(plan::devices(&self.config));
         let followed = self.filter.as_ref().map(|filter| self.kept.follow(&self.machine, filter));

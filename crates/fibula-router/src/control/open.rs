@@ -128,7 +128,7 @@ enum Means {
     },
 }
 
-/// What has become of the device of a port.
+/// The state of the device of a port.
 #[derive(Debug)]
 pub(super) enum Followed {
     /// It is gone.
@@ -382,12 +382,12 @@ pub(super) struct Added {
     device: Option<DevicePort>,
 }
 
-/// What a reload changes of the ports, each by its number.
+/// The changes of the ports by a reload, each by its number.
 #[derive(Debug, Default)]
 pub(super) struct Change {
     added: Vec<(usize, Backend)>,
     removed: Vec<(usize, Backend)>,
-    /// What the log says about the interfaces.
+    /// Lines of the log about the interfaces.
     pub(super) names: Vec<String>,
 }
 
@@ -401,7 +401,7 @@ pub(super) fn most_ports(config: &Config) -> usize {
     plan::ports(config).len() + spare
 }
 
-/// Returns what changes of the ports between two configurations, the second with the numbers of the first. `most` is the number
+/// Returns the changes of the ports between two configurations, the second with the numbers of the first. `most` is the number
 /// of ports that there may be, and `has_filter` whether the kernel's filter is loaded.
 pub(super) fn change(
     before: &Config,
@@ -626,7 +626,7 @@ pub(super) fn rings(
     Ok(Some(filter))
 }
 
-/// Opens what a port of a device needs, before it has the device. Returns `None` for other ports.
+/// Opens the socket and the rings of a port, before it has its device. Returns `None` for other ports.
 fn means(
     number: usize,
     backend: &Backend,

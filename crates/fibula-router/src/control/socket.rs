@@ -32,7 +32,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Opens the socket, and returns it with what listens there. It replaces a socket file that nothing answers on, but not the socket of a running router.
+    /// Opens the socket, and returns it with its listener. It replaces a socket file that nothing answers on, but not the socket of a running router.
     pub(super) fn open(path: &Path) -> io::Result<(Self, UnixListener)> {
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())

@@ -74,7 +74,7 @@ impl Alarm {
     }
 }
 
-/// Makes a job for each thread: first the receivers, then the workers, then the senders. Appends what ends their sleep to `alarms`.
+/// Makes a job for each thread: first the receivers, then the workers, then the senders. Appends the means to end their sleep to `alarms`.
 pub(super) fn jobs(
     shape: Shape,
     workers: Vec<Worker>,

@@ -222,7 +222,7 @@ impl Mailbox {
         Self { bell: Bell::new().ok(), ..Self::default() }
     }
 
-    /// Ends the wait of the thread, so that it looks for what is new.
+    /// Ends the wait of the thread, so that it looks for new work.
     pub fn ring(&self) {
         if let Some(bell) = &self.bell {
             bell.ring();
@@ -325,7 +325,7 @@ impl Ports {
             }
         }
         let count = 1 + fds[1..].iter().take_while(|entry| entry.fd >= 0).count();
-        // What is not waited for must be looked for before long.
+        // Work that rings no bell must be looked for before long.
         let most = if is_cut || bell.is_none() { SHORT_MS } else { milliseconds };
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds[..count], milliseconds.min(most));

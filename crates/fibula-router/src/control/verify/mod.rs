@@ -70,7 +70,7 @@ pub(super) struct Verify {
     /// The kernel's tables are being read for the slow pass. The result will be in `read`.
     is_reading: bool,
     read: Arc<Mutex<Option<Readings>>>,
-    /// What was found in the kernel's tables for clients, to be repaired.
+    /// Differences from the kernel's tables that clients asked for, to be repaired.
     read_for_clients: Arc<Mutex<Vec<(kernel::Feed, kernel::Compared)>>>,
     /// A table could not be compared, and this was logged.
     has_failed: bool,
@@ -180,7 +180,7 @@ impl Router<'_> {
         lock(&self.feeds.rib).put_back(differences.iter().map(|difference| difference.place), more_found > 0);
     }
 
-    /// Takes what threads have found in the kernel's tables.
+    /// Takes the differences that threads have found in the kernel's tables.
     fn take_readings(&mut self) {
         let for_clients =
             std::mem::take(&mut *self.verify.read_for_clients.lock().unwrap_or_else(PoisonError::into_inner));
