@@ -48,7 +48,7 @@ fn run(case: &Path) -> Result<Completion, Failed> {
     if let Some(name) = needed.iter().find(missing) {
         return Ok(Completion::ignored_with(format!("needs {name}")));
     }
-    // The script gets a folder of its own, because it may write files beside its inputs.
+    // A script may write files beside its inputs, so it runs in a copy of the case's folder.
     let copy = tempfile::tempdir()?;
     for entry in fs::read_dir(case)? {
         let entry = entry?;

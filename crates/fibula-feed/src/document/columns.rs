@@ -58,7 +58,7 @@ struct Columns {
     header: Option<Header>,
 }
 
-/// The names of the columns, and where they stand.
+/// The names and positions of the columns.
 struct Header {
     line: String,
     names: Vec<String>,
@@ -93,15 +93,15 @@ impl Header {
         Some(Self { line: line.to_owned(), names, spans, prefix, mask })
     }
 
-    /// Returns the cells of a row. Each word belongs to the name that it stands under; one that stands under two, because
-    /// an earlier cell is wider than its column, could be of either, and the row is misread.
+    /// Returns the cells of a row. Each word belongs to the column whose name it overlaps. A word that overlaps two names could
+    /// belong to either, because an earlier cell is wider than its column: such a row is an error.
     fn cells<'a>(&self, line: &'a str) -> Result<Vec<Cow<'a, str>>, LineError> {
         let mut cells = vec![Cow::Borrowed(""); self.names.len()];
         let mut column = 0;
         for word in line.split_ascii_whitespace() {
             let begin = word.as_ptr().addr() - line.as_ptr().addr();
             let end = begin + word.len();
-            // The column to the left takes what stands between two names.
+            // A word between two names belongs to the column on its left.
             while self.spans.get(column + 1).is_some_and(|&(next, _)| next < end) {
                 column += 1;
             }

@@ -411,7 +411,7 @@ fn columns_under_a_header_are_read_where_each_word_has_one() {
     assert_eq!(read(text, "").len(), 3);
     assert_eq!(
         bad(text),
-        ["5: a word stands under two columns, or before the first", "7: not an IP address: unexpected 'T'"],
+        ["5: a word overlaps two columns, or comes before the first", "7: not an IP address: unexpected 'T'"],
     );
 }
 

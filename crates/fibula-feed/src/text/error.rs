@@ -121,7 +121,7 @@ impl fmt::Display for Reason {
             LineErrorKind::ExtraUpdateField => f.write_str("unexpected text after the next AS"),
             LineErrorKind::MissingField(what) => write!(f, "the line ends before its {what}"),
             LineErrorKind::BetweenColumns => {
-                f.write_str("a word stands under two columns, or before the first")
+                f.write_str("a word overlaps two columns, or comes before the first")
             }
             LineErrorKind::NoPrefix => f.write_str("no field holds a prefix"),
             LineErrorKind::NotATime => f.write_str("the time is not a number of seconds"),

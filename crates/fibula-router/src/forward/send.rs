@@ -51,7 +51,7 @@ impl Worker {
         let split = does_not_fit(item, way.mtu, &offload)?;
         let key = neighbour(out, gateway, item.v6, item.destination);
         // The packet is kept unchanged, with its old TTL, because an ICMP error about it must quote it as received.
-        let sender = Sender::of(item.interface, item.v6, item.source);
+        let sender = || Sender::of(item.interface, item.v6, item.source);
         let Some(mac) = self.resolve(io, key, sender, now_ns)? else {
             self.make_room();
             let packet = &mut io.frame(item.index).bytes[item.range()];
@@ -90,14 +90,14 @@ impl Worker {
         &mut self,
         io: &mut impl Io,
         key: Key,
-        sender: Sender,
+        sender: impl FnOnce() -> Sender,
         now_ns: u64,
     ) -> Result<Option<Mac>, Refused> {
         match self.shared.neighbours.get(&key) {
             Answer::Known(mac) => Ok(Some(mac)),
             Answer::Waiting => Ok(None),
             Answer::Failed => Err(Refused::telling(DropReason::NeighbourFailed, Problem::HostUnreachable)),
-            Answer::Unknown => match self.shared.neighbours.request(key, sender, now_ns) {
+            Answer::Unknown => match self.shared.neighbours.request(key, sender(), now_ns) {
                 Ok(probe) => {
                     if let Some(probe) = probe {
                         self.probe(io, probe);
@@ -265,7 +265,7 @@ impl Worker {
         len: usize,
         now_ns: u64,
     ) -> bool {
-        match self.resolve(io, key, Sender::OWN, now_ns) {
+        match self.resolve(io, key, || Sender::OWN, now_ns) {
             Ok(Some(mac)) => self.emit(io, out, mac, v6, len),
             Ok(None) => self.pending.push(key, None, out, &self.message[..len], Offload::default(), now_ns),
             Err(_) => false,

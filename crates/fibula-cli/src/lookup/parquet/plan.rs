@@ -231,7 +231,7 @@ impl Number {
             | ConvertedType::INT_16
             | ConvertedType::INT_32
             | ConvertedType::INT_64 => true,
-            // Dates, times and decimals are no numbers of bytes.
+            // Parquet stores dates, times and decimals as integers too, but they do not count bytes.
             _ => return Err(no_number(wanted, &column)),
         };
         if !is_integer || column.max_rep_level() > 0 {

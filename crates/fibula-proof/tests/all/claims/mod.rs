@@ -16,7 +16,7 @@ mod shown;
 use sentences::{Kind, beside, claims, one_line, paragraphs};
 use shown::Shown;
 
-/// The documents beside those of [`FOLDERS`]. CHANGELOG.md is not one of them: it says what was, and when.
+/// Documents outside [`FOLDERS`]. CHANGELOG.md is not checked, because it describes earlier versions.
 const DOCUMENTS: [&str; 4] = ["README.md", "SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 
 /// Folders of documents, and the chapters of the library's engines.
@@ -25,7 +25,7 @@ const FOLDERS: [&str; 4] = ["docs", "docs/guide", "docs/adr", "crates/fibula/src
 /// Documents some of whose claims are not in the list yet. One that has them all must leave this list, which only shrinks.
 const NOT_YET: [&str; 2] = ["docs/guide/feeds.md", "docs/guide/router.md"];
 
-/// What a decision says of its figures, so that they claim nothing of today's code.
+/// The sentence that marks the figures of a decision as those of its day.
 const OF_BEFORE: &str = "\n\nThe figures of this decision were measured before 20";
 
 #[derive(Deserialize)]
@@ -43,7 +43,7 @@ struct Claim {
     text: String,
     /// The document.
     r#where: String,
-    /// What shows it: one of these at least.
+    /// The evidence: one of these at least.
     #[serde(default)]
     shown_by: Vec<Shown>,
 }
@@ -110,7 +110,7 @@ impl List {
 }
 
 impl Claim {
-    /// What is wrong with it.
+    /// The fault.
     fn faults(&self, read: Read<'_>) -> Vec<String> {
         let Some(document) = read(&self.r#where) else {
             return vec!["there is no such document".to_owned()];

@@ -27,7 +27,7 @@ const ROOT_PAGES: [(&str, &str); 5] = [
     ("CHANGELOG.md", "changelog.md"),
 ];
 
-/// What the navigation has beside the guide and the decisions.
+/// Pages of the section "Measured" of the navigation.
 const RESULTS: [&str; 11] = [
     "benchmarks.md",
     "engines.md",
