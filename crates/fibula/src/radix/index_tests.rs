@@ -239,3 +239,39 @@ fn a_refused_batch_leaves_an_empty_log() {
     assert_eq!(tree.apply_logged(&many, &mut log).unwrap_err().limit_bytes, limits.memory_bytes);
     assert_eq!((log.len(), tree.len()), (0, 0));
 }
+
+/// The tree grows, and its index with it, under inserts of prefixes that are one bit longer than the index distinguishes:
+/// their walks begin at a slot, and afterwards they have slots of their own.
+#[test]
+fn slots_follow_where_the_index_grows_under_an_insert() {
+    let next_hop = NextHop::new(1).unwrap();
+    let index_len = |tree: &RadixTree<u32>| (0..=32).rev().find(|&len| tree.index.has(len));
+    // The walk begins at 224.0.0.0/3, where the paths to the two hosts part: the route around it is above the start. A prefix
+    // around a host takes one node, one beside it another, where the two part.
+    let hosts = [Prefix::host(7 << 29 | 1), Prefix::host(u32::MAX)];
+    for takes in [1, 2] {
+        let mut tree = RadixTree::default();
+        for prefix in [Prefix::of(0, 1), Prefix::of(1 << 31, 1)].into_iter().chain(hosts) {
+            tree.insert(Route::new(prefix, next_hop)).unwrap();
+        }
+        let mut grown = Vec::new();
+        // Each of the prefixes below 0.0.0.0/1 takes one node.
+        for prefix in
+            (2..19_u8).flat_map(|len| (0..1 << (len - 1)).map(move |at| Prefix::of(at << (32 - len), len)))
+        {
+            let before = index_len(&tree);
+            if let Some(len) = before
+                && tree.nodes.capacity() - tree.nodes.len() + tree.free_len < takes
+            {
+                let beside = if takes == 2 { 1 << (31 - len) } else { 0 };
+                let longer = Prefix::of(7 << 29 | beside, len + 1);
+                tree.insert(Route::new(longer, next_hop)).unwrap();
+                tree.check().unwrap();
+                tree.remove(longer);
+                grown.extend(index_len(&tree).filter(|len| Some(*len) != before));
+            }
+            tree.insert(Route::new(prefix, next_hop)).unwrap();
+        }
+        assert_eq!(grown, [13, 14, 15, 16]);
+    }
+}

@@ -191,21 +191,26 @@ impl<K: Key> RadixTree<K> {
     /// # Errors
     /// When the memory limit is reached or the allocator fails; the tree is unchanged.
     pub fn reserve(&mut self, inserts: usize) -> Result<(), OutOfMemory> {
-        if inserts == 0 { Ok(()) } else { self.reserve_nodes(inserts.saturating_mul(NODES_PER_INSERT)) }
+        if inserts > 0 {
+            self.reserve_nodes(inserts.saturating_mul(NODES_PER_INSERT))?;
+        }
+        Ok(())
     }
 
-    /// Reserves memory for new nodes, and adds the root.
+    /// Reserves memory for new nodes, and adds the root. Returns whether the tree grew. A prefix that had no
+    /// slots may have them after that, so that a walk to it begins at the root.
     #[inline]
-    fn reserve_nodes(&mut self, wanted: usize) -> Result<(), OutOfMemory> {
+    fn reserve_nodes(&mut self, wanted: usize) -> Result<bool, OutOfMemory> {
         let root = usize::from(self.nodes.is_empty());
         let wanted = wanted.saturating_add(root).saturating_sub(self.free_len);
-        if self.nodes.capacity() - self.nodes.len() < wanted {
+        let grows = self.nodes.capacity() - self.nodes.len() < wanted;
+        if grows {
             self.grow(wanted)?;
         }
         if root == 1 {
             self.nodes.push(RadixNode { key: K::ZERO, children: [ROOT; 2], next_hop: 0, len: 0 });
         }
-        Ok(())
+        Ok(grows)
     }
 
     /// Makes room for so many more nodes, and the index as long as that needs. Gives up the index if there is no room otherwise.
@@ -260,6 +265,7 @@ impl<K: Key> RadixTree<K> {
             let side = node.side(key);
             let next = node.children[side];
             if next == ROOT {
+                // A node with less than two children has a route, so that the cover is known wherever the walk began.
                 self.reserve_nodes(1)?;
                 let leaf = self.add(at, route.prefix, [ROOT; 2], route.next_hop.id());
                 self.nodes[at as usize].children[side] = leaf;
@@ -273,15 +279,17 @@ impl<K: Key> RadixTree<K> {
                 continue;
             }
             let child_side = usize::from(child.key.bit(common));
+            if self.reserve_nodes(if common == len { 1 } else { 2 })? {
+                // The prefix may have slots now, and the cover may be above the start.
+                return self.insert_from(ROOT, route);
+            }
             let mut children = [ROOT; 2];
             children[child_side] = next;
             let between = if common == len {
-                self.reserve_nodes(1)?;
                 let between = self.add(at, route.prefix, children, route.next_hop.id());
                 self.index.replace_cover(route.prefix, cover, between);
                 between
             } else {
-                self.reserve_nodes(2)?;
                 let between = self.add(at, Prefix::of(key, common), children, 0);
                 let leaf = self.add(between, route.prefix, [ROOT; 2], route.next_hop.id());
                 self.nodes[between as usize].children[1 - child_side] = leaf;
