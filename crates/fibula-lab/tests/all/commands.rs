@@ -1,7 +1,7 @@
 //! What is around the measurements: help, lists, completions, manual pages, words of the other command.
 
 use crate::support::width::{at, fits, help_fits};
-use crate::support::{Folder, TABLE, run};
+use crate::support::{Folder, TABLE, documents, run};
 
 #[test]
 fn alone_it_prints_help() {
@@ -149,4 +149,21 @@ fn the_router_is_here_too() {
     let unknown = check("abacus");
     assert_eq!(unknown.code, 3);
     assert!(unknown.err.contains("line 1: no engine 'abacus'"), "{}", unknown.err);
+}
+
+#[test]
+fn the_words_of_commands_in_documents_exist() {
+    let mut checked = 0;
+    for document in documents::documents() {
+        let blocks = documents::blocks(&documents::read(&document));
+        let commands = blocks
+            .iter()
+            .filter(|block| block.language == "sh")
+            .flat_map(|block| documents::commands(&block.text));
+        for command in commands.filter(|command| command.starts_with("fibula-lab ")) {
+            documents::check_words(env!("CARGO_BIN_EXE_fibula-lab"), &command);
+            checked += 1;
+        }
+    }
+    assert!(checked > 5, "{checked}");
 }

@@ -3,6 +3,7 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+pub(crate) mod documents;
 pub(crate) mod page;
 pub(crate) mod width;
 
