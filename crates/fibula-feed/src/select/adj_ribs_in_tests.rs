@@ -8,6 +8,7 @@ use fibula::net::{IpPrefix, NextHop};
 use super::{AdjRibsIn, AdjRibsInError, Rank};
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
 use crate::next_hops::{Label, NextHops};
+use crate::{LoadOptions, Loader, Selection, Source};
 
 /// Numbers that look random, the same ones in every run.
 struct Numbers(u64);
@@ -103,6 +104,39 @@ fn the_best_routes_follow_all_events() {
         }
     }
     assert!(routes.memory().allocated_bytes > 0);
+}
+
+/// The loader keeps candidates in its own way (docs/adr/0018-where-a-route-is-kept.md), by the same rules.
+#[test]
+fn a_loader_has_the_same_best_routes() {
+    let mut numbers = Numbers(8);
+    let mut text = String::new();
+    for second in 0..4_000 {
+        let peer = 1 + numbers.below(6);
+        let prefix = format!("10.{}.0.0/{}", numbers.below(30), 16 + numbers.below(2));
+        if numbers.below(3) == 0 {
+            text += &format!("{second} w {prefix} - 192.0.2.{peer} {} -\n", 64500 + peer);
+        } else {
+            let path = "64600 ".repeat(1 + numbers.below(3) as usize);
+            let next_hop = numbers.below(9);
+            text += &format!(
+                "{second} a {prefix} 198.51.100.{next_hop} 192.0.2.{peer} {} {path}\n",
+                64500 + peer
+            );
+        }
+    }
+    let source = || Source::reader("updates.txt", text.as_bytes());
+    let options = LoadOptions { selection: Selection::Best, ..LoadOptions::default() };
+    let loaded = Loader::new(options.clone()).load(source()).unwrap();
+    let (mut routes, mut next_hops) = (AdjRibsIn::default(), NextHops::default());
+    let follow = |event| routes.apply(event, &mut next_hops, |_, _| ()).map_err(std::io::Error::other);
+    Loader::new(options).events(source(), follow).unwrap();
+    assert!(loaded.ribs.len() > 30);
+    assert_eq!(loaded.ribs.len(), routes.prefixes());
+    for (prefix, next_hop) in loaded.ribs.iter() {
+        let best = routes.best(prefix).and_then(|best| next_hops.label(best));
+        assert_eq!(best, loaded.next_hops.label(next_hop), "{prefix}");
+    }
 }
 
 #[test]
