@@ -21,7 +21,7 @@ use fibula_feed::{LoadOptions, Loader, Source};
 use fibula_router::count::Totals;
 use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::{BURST, Io};
-use fibula_router::measure::{Frames, GATEWAYS, Keys, Ring, counters, network};
+use fibula_router::measure::{FrameRing, Frames, GATEWAYS, Keys, counters, network};
 use fibula_router::stage::{self, Staged};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -86,8 +86,8 @@ struct Measured {
     rows: Vec<(&'static str, f64)>,
 }
 
-fn fresh(template: &Frames) -> Ring {
-    Ring::new([template.clone()])
+fn fresh(template: &Frames) -> FrameRing {
+    FrameRing::new([template.clone()])
 }
 
 /// Two or three stages in turn on one thread: all of their work.

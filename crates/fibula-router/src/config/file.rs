@@ -31,11 +31,11 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) neighbours: Neighbours,
     #[serde(default)]
-    pub(super) verify: Verify,
+    pub(super) verify: VerifyKeys,
     #[serde(default)]
-    pub(super) history: History,
+    pub(super) history: HistoryKeys,
     #[serde(default)]
-    pub(super) feeds: Feeds,
+    pub(super) feeds: FeedsKeys,
     #[serde(default)]
     pub(super) vrf: Vec<Vrf>,
     #[serde(default)]
@@ -85,19 +85,19 @@ impl Default for Neighbours {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Verify {
+pub(super) struct VerifyKeys {
     pub(super) rate: Option<Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct History {
+pub(super) struct HistoryKeys {
     pub(super) changes: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Feeds {
+pub(super) struct FeedsKeys {
     pub(super) path_bytes: Option<Spanned<usize>>,
 }
 

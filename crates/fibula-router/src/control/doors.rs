@@ -102,7 +102,7 @@ impl Drop for Doors {
 
 /// A client that is being read, or written to.
 #[derive(Debug)]
-struct Client {
+struct DoorClient {
     stream: Caller,
     until: Instant,
     request: Vec<u8>,
@@ -115,7 +115,7 @@ struct Client {
 struct Inside {
     control: UnixListener,
     metrics: Option<TcpListener>,
-    clients: Vec<Client>,
+    clients: Vec<DoorClient>,
     to_main: Sender<Question>,
     main: Arc<Bell>,
     from_main: Receiver<(Caller, Vec<u8>)>,
@@ -137,7 +137,7 @@ impl Inside {
             let _ = sys::poll(&mut fds, left.unwrap_or(-1));
             bell.quiet();
             while let Ok((stream, answer)) = self.from_main.try_recv() {
-                self.clients.push(Client { answer, ..Client::new(stream) });
+                self.clients.push(DoorClient { answer, ..DoorClient::new(stream) });
             }
             if self.accept().is_err() {
                 std::thread::sleep(REST);
@@ -182,12 +182,12 @@ impl Inside {
             self.clients.remove(at);
         }
         if stream.set_nonblocking().is_ok() {
-            self.clients.push(Client::new(stream));
+            self.clients.push(DoorClient::new(stream));
         }
     }
 
     /// Goes on with a client. Returns it if it is to be waited for.
-    fn turn(&self, mut client: Client) -> Option<Client> {
+    fn turn(&self, mut client: DoorClient) -> Option<DoorClient> {
         if !client.answer.is_empty() {
             let done = client.send();
             return client.waits(done.err()?);
@@ -224,7 +224,7 @@ impl Inside {
     }
 }
 
-impl Client {
+impl DoorClient {
     fn new(stream: Caller) -> Self {
         Self { stream, until: Instant::now() + PATIENCE, request: Vec::new(), answer: Vec::new(), sent: 0 }
     }

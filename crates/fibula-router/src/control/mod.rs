@@ -61,7 +61,7 @@ use hops::Hops;
 use machine::Machine;
 use open::{Beside, Followed, Queues};
 use plan::{Loaded, Plan};
-use threads::{Alarm, Common, Rings, Threads};
+use threads::{Alarm, Common, StageRings, Threads};
 use verify::Verify;
 
 /// How long the main thread sleeps at most while there is something to do, and if there is not. Changes of routes wait that long.
@@ -506,7 +506,7 @@ impl<'l> Router<'l> {
             sends: !matches!(port, Backend::Pcap { output: None, .. }),
             segments: matches!(port, Backend::Packet { .. }),
         });
-        let rings = Rings { ports: ends.collect(), symmetric: self.config.hash.symmetric };
+        let rings = StageRings { ports: ends.collect(), symmetric: self.config.hash.symmetric };
         let mut count = || {
             made.push(counters());
             Arc::clone(&made[made.len() - 1])

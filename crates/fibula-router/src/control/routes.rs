@@ -11,7 +11,7 @@ use fibula::net::{HostBits, IpPrefix, NextHop, Prefix, Route};
 use super::answer::send;
 use super::{ControlError, Router};
 use crate::api;
-use crate::feed::history::{Event, What};
+use crate::feed::history::{RouteEvent, What};
 use crate::feed::path::{Out, Path, Way};
 use crate::feed::{Rib, lock};
 use crate::forward::Shared;
@@ -20,7 +20,7 @@ use crate::kernel::sys;
 
 /// Which routes to list.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct PrefixFilter {
     prefix: IpPrefix,
     /// Also list routes that contain the prefix.
     covers: bool,
@@ -34,7 +34,7 @@ pub(super) struct Listing {
     vrf: Vrf,
     shared: Arc<Shared>,
     fabric: Arc<Fabric>,
-    wanted: Option<Wanted>,
+    wanted: Option<PrefixFilter>,
     /// The feeds that routes come from, if there are feeds.
     sources: Option<Sources>,
     /// The last changes of each prefix, if they were requested.
@@ -90,7 +90,7 @@ fn changes(router: &Router<'_>, vrf: u16, wanted: impl Fn(IpPrefix) -> bool) -> 
     let (fabric, now_ns) = (router.shared.fabric(), sys::now_ns());
     let rib = router.feeds.rib();
     let events = rib.history().events().filter(|event| event.place.0 == vrf && wanted(event.place.1));
-    let change = |event: &Event| {
+    let change = |event: &RouteEvent| {
         let change = api::Change {
             seconds_ago: now_ns.saturating_sub(event.at_ns) as f64 / 1e9,
             change: event.what.into(),
@@ -129,7 +129,7 @@ pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> R
         Some(prefix) => {
             let parsed = IpPrefix::parse(prefix.as_bytes(), HostBits::Refuse);
             let prefix = parsed.map_err(|error| ControlError::Prefix((*prefix).to_owned(), error))?;
-            Some(Wanted { prefix, covers: has("covers"), inside: has("inside") })
+            Some(PrefixFilter { prefix, covers: has("covers"), inside: has("inside") })
         }
     };
     let (number, vrf) = vrf(router, name)?;
@@ -145,7 +145,7 @@ pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> R
     let sources = (!names.is_empty()).then_some(Sources { rib, vrf: number, names, only });
     let mut by_prefix: BTreeMap<IpPrefix, Vec<api::Change>> = BTreeMap::new();
     if has("changes") {
-        let is_wanted = |prefix| wanted.is_none_or(|wanted: Wanted| wanted.takes(prefix));
+        let is_wanted = |prefix| wanted.is_none_or(|wanted: PrefixFilter| wanted.takes(prefix));
         for (prefix, change) in changes(router, number, is_wanted) {
             by_prefix.entry(prefix).or_default().push(change);
         }
@@ -156,7 +156,7 @@ pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> R
     Ok(Listing { vrf: vrf.clone(), shared, fabric, wanted, sources, changes, page: Vec::new(), count: 0 })
 }
 
-impl Wanted {
+impl PrefixFilter {
     fn takes(&self, prefix: IpPrefix) -> bool {
         let covers = |outer: IpPrefix, inner: IpPrefix| match (outer, inner) {
             (IpPrefix::V4(outer), IpPrefix::V4(inner)) => outer.covers(inner),
@@ -178,10 +178,10 @@ impl Listing {
                 self.all(table.iter::<u32>(), out)?;
                 self.all(table.iter::<u128>(), out)?;
             }
-            Some(Wanted { prefix: IpPrefix::V4(prefix), covers, inside }) => {
+            Some(PrefixFilter { prefix: IpPrefix::V4(prefix), covers, inside }) => {
                 self.some(prefix, covers, inside, out)?;
             }
-            Some(Wanted { prefix: IpPrefix::V6(prefix), covers, inside }) => {
+            Some(PrefixFilter { prefix: IpPrefix::V6(prefix), covers, inside }) => {
                 self.some(prefix, covers, inside, out)?;
             }
         }
@@ -384,8 +384,11 @@ mod tests {
             ..Fabric::default()
         };
         let shared = Shared::new(fabric, Default::default());
-        let wanted =
-            wanted.map(|(prefix, covers, inside)| Wanted { prefix: prefix.parse().unwrap(), covers, inside });
+        let wanted = wanted.map(|(prefix, covers, inside)| PrefixFilter {
+            prefix: prefix.parse().unwrap(),
+            covers,
+            inside,
+        });
         let fabric = shared.fabric();
         let mut out = Vec::new();
         let (sources, changes, page) = (None, BTreeMap::new(), Vec::new());

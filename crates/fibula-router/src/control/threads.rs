@@ -39,18 +39,18 @@ pub(super) struct Common {
 }
 
 /// Parameters of the rings between stages.
-pub(super) struct Rings {
+pub(super) struct StageRings {
     pub(super) ports: Vec<stage::End>,
     pub(super) symmetric: bool,
 }
 
 /// A thread to start: its name and its main function.
-pub(super) struct Job {
+pub(super) struct ThreadJob {
     name: String,
     run: Box<dyn FnOnce() -> Outcome + Send>,
 }
 
-impl Job {
+impl ThreadJob {
     fn new(name: String, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
         Self { name, run: Box::new(run) }
     }
@@ -79,11 +79,11 @@ pub(super) fn jobs(
     shape: Shape,
     workers: Vec<Worker>,
     queues: Queues,
-    rings: &Rings,
+    rings: &StageRings,
     common: &Common,
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
     alarms: &mut Vec<Alarm>,
-) -> Vec<Job> {
+) -> Vec<ThreadJob> {
     alarms.extend(queues.mailboxes().cloned().map(Alarm::Mailbox));
     let (count, ports) = (workers.len(), rings.ports.len());
     let workers = workers.into_iter().enumerate();
@@ -92,7 +92,7 @@ pub(super) fn jobs(
         Shape::Complete => {
             for ((number, worker), io) in workers.zip(queues.together()) {
                 let common = common.clone();
-                jobs.push(Job::new(format!("worker {number}"), move || {
+                jobs.push(ThreadJob::new(format!("worker {number}"), move || {
                     complete(worker, io, &common, number == 0)
                 }));
             }
@@ -104,7 +104,7 @@ pub(super) fn jobs(
             for (((number, worker), ends), sinks) in workers.zip(stages.workers).zip(sinks) {
                 alarms.push(Alarm::Sleeper(Arc::clone(ends.sleeper())));
                 let common = common.clone();
-                jobs.push(Job::new(format!("worker {number}"), move || {
+                jobs.push(ThreadJob::new(format!("worker {number}"), move || {
                     let mut io = ends.direct(sinks);
                     let ready = |io: &mut Staged<stage::Direct<Ports>>| {
                         io.out().0.take_up();
@@ -126,7 +126,7 @@ pub(super) fn jobs(
             for ((number, worker), mut io) in workers.zip(stages.workers) {
                 alarms.push(Alarm::Sleeper(Arc::clone(io.sleeper())));
                 let common = common.clone();
-                jobs.push(Job::new(format!("worker {number}"), move || {
+                jobs.push(ThreadJob::new(format!("worker {number}"), move || {
                     let ready = |io: &mut Staged<stage::Rings>| !files || io.out().has_room();
                     look_up(worker, &mut io, ready, &common, (ports, number == 0));
                     Ok(())
@@ -135,17 +135,17 @@ pub(super) fn jobs(
             for (number, (stage, io)) in stages.transmit.into_iter().zip(sinks).enumerate() {
                 alarms.push(Alarm::Sleeper(Arc::clone(stage.sleeper())));
                 let common = common.clone();
-                jobs.push(Job::new(format!("sender {number}"), move || transmit(stage, io, &common)));
+                jobs.push(ThreadJob::new(format!("sender {number}"), move || transmit(stage, io, &common)));
             }
         }
     }
     jobs
 }
 
-fn receivers(jobs: &mut Vec<Job>, stages: Vec<Receive>, sources: Vec<Ports>, common: &Common) {
+fn receivers(jobs: &mut Vec<ThreadJob>, stages: Vec<Receive>, sources: Vec<Ports>, common: &Common) {
     for (number, (stage, io)) in stages.into_iter().zip(sources).enumerate() {
         let common = common.clone();
-        jobs.push(Job::new(format!("receiver {number}"), move || receive(stage, io, &common)));
+        jobs.push(ThreadJob::new(format!("receiver {number}"), move || receive(stage, io, &common)));
     }
 }
 
@@ -193,10 +193,10 @@ impl Threads {
 }
 
 /// Starts a thread for each job.
-pub(super) fn start(jobs: Vec<Job>, places: &[usize], run_time: RunTime) -> std::io::Result<Threads> {
+pub(super) fn start(jobs: Vec<ThreadJob>, places: &[usize], run_time: RunTime) -> std::io::Result<Threads> {
     match run_time {
         RunTime::Threads => {
-            let start = |(number, job): (usize, Job)| {
+            let start = |(number, job): (usize, ThreadJob)| {
                 let place = places.get(number).copied();
                 std::thread::Builder::new().name(job.name).spawn(move || prepared(job.run, place))
             };

@@ -17,14 +17,14 @@ const OVERHEAD: usize = 128;
 
 /// A route that has not been answered yet.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingAnswer {
     reply: Reply,
-    told: Told,
+    told: AnswerState,
 }
 
 /// The state of a waiting route, as far as the daemon has been informed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum AnswerState {
     /// The table has not been checked yet.
     New,
     /// The route is not in its table, because another feed's route is used or because it leads nowhere. No answer was sent.
@@ -36,11 +36,11 @@ enum Told {
 /// Routes of a daemon that wait for a verdict, and answers that wait to be sent.
 #[derive(Debug)]
 pub struct Answers {
-    waiting: BTreeMap<Place, Waiting>,
+    waiting: BTreeMap<Place, WaitingAnswer>,
     /// Bytes that the waiting routes take. At most `limit`.
     held: usize,
     limit: usize,
-    /// Number of routes in state [`Told::New`].
+    /// Number of routes in state [`AnswerState::New`].
     new: usize,
     /// Routes to check although their tables do not change.
     again: BTreeSet<Place>,
@@ -106,7 +106,7 @@ impl Answers {
         }
         self.held = held;
         self.new += 1;
-        self.waiting.insert(place, Waiting { reply, told: Told::New });
+        self.waiting.insert(place, WaitingAnswer { reply, told: AnswerState::New });
         if again {
             self.again.insert(place);
         }
@@ -117,7 +117,7 @@ impl Answers {
     pub(super) fn forget(&mut self, place: Place) {
         if let Some(waiting) = self.waiting.remove(&place) {
             self.held -= waiting.reply.len() + OVERHEAD;
-            self.new -= usize::from(waiting.told == Told::New);
+            self.new -= usize::from(waiting.told == AnswerState::New);
         }
     }
 
@@ -175,9 +175,9 @@ impl Answers {
     pub(super) fn settle(&mut self, place: Place, verdict: Option<Verdict>) -> bool {
         let Some(waiting) = self.waiting.get(&place) else { return false };
         match verdict {
-            None if waiting.told == Told::New => self.mark(place, Told::Unused),
+            None if waiting.told == AnswerState::New => self.mark(place, AnswerState::Unused),
             None => {}
-            Some(Verdict::Refused) if waiting.told == Told::Refused => {}
+            Some(Verdict::Refused) if waiting.told == AnswerState::Refused => {}
             Some(verdict) => {
                 if !self.push(waiting.reply.bytes(verdict)) {
                     // No room for the answer now. The route is checked again once the daemon has read some.
@@ -186,7 +186,7 @@ impl Answers {
                 }
                 match verdict {
                     Verdict::Installed => self.forget(place),
-                    Verdict::Refused => self.mark(place, Told::Refused),
+                    Verdict::Refused => self.mark(place, AnswerState::Refused),
                 }
                 return true;
             }
@@ -194,9 +194,9 @@ impl Answers {
         false
     }
 
-    fn mark(&mut self, place: Place, told: Told) {
+    fn mark(&mut self, place: Place, told: AnswerState) {
         if let Some(waiting) = self.waiting.get_mut(&place) {
-            self.new -= usize::from(waiting.told == Told::New);
+            self.new -= usize::from(waiting.told == AnswerState::New);
             waiting.told = told;
         }
     }

@@ -28,7 +28,7 @@ pub enum What {
 
 /// A change of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct RouteEvent {
     /// Time of the change.
     pub at_ns: u64,
     /// Number of the feed; `None`: the configuration, or the machine's interfaces.
@@ -47,7 +47,7 @@ pub struct Event {
 /// The last changes.
 #[derive(Debug)]
 pub struct History {
-    ring: VecDeque<Event>,
+    ring: VecDeque<RouteEvent>,
     most: usize,
     now_ns: u64,
 }
@@ -87,7 +87,7 @@ impl History {
             Path::Ways(ways) if ways.len() > MOST_WAYS => Path::Ways(ways[..MOST_WAYS].into()),
             path => path.clone(),
         });
-        self.ring.push_back(Event { at_ns: self.now_ns, feed, what, place, metric, path });
+        self.ring.push_back(RouteEvent { at_ns: self.now_ns, feed, what, place, metric, path });
     }
 
     /// Records many changes. Only the last ones are kept.
@@ -104,7 +104,7 @@ impl History {
     }
 
     /// Returns the changes, latest first.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
+    pub fn events(&self) -> impl Iterator<Item = &RouteEvent> {
         self.ring.iter().rev()
     }
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn told(rib: &Rib) -> Vec<(u64, &'static str, String, Option<Path>)> {
-        let event = |event: &Event| {
+        let event = |event: &RouteEvent| {
             let word = ChangeKind::from(event.what).name();
             (event.at_ns, word, event.place.1.to_string(), event.path.clone())
         };

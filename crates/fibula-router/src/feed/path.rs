@@ -56,7 +56,7 @@ pub enum Object {
 
 /// A path that routes share.
 #[derive(Debug)]
-struct Shared {
+struct CountedPath {
     path: Path,
     /// Number of routes that have the path.
     routes: usize,
@@ -67,7 +67,7 @@ struct Shared {
 /// Paths by number. A path keeps its number as long as a route has the path, and then until [`collect`](Self::collect).
 #[derive(Debug, Default)]
 pub(super) struct Paths {
-    shared: Vec<Option<Shared>>,
+    shared: Vec<Option<CountedPath>>,
     numbers: HashMap<Path, u32>,
     free: Vec<u32>,
     /// Numbers given since they were last taken.
@@ -134,7 +134,7 @@ impl Paths {
         });
         self.bytes += path.bytes();
         self.numbers.insert(path.clone(), number);
-        self.shared[number as usize] = Some(Shared { path, routes: 1, is_active: false });
+        self.shared[number as usize] = Some(CountedPath { path, routes: 1, is_active: false });
         self.fresh.push(number);
         number
     }
@@ -153,7 +153,7 @@ impl Paths {
 
     /// Returns whether a path leads somewhere.
     pub(super) fn is_active(&self, number: u32) -> bool {
-        matches!(self.shared.get(number as usize), Some(Some(Shared { is_active: true, .. })))
+        matches!(self.shared.get(number as usize), Some(Some(CountedPath { is_active: true, .. })))
     }
 
     /// Returns whether all paths that routes have lead somewhere.
@@ -181,7 +181,7 @@ impl Paths {
 
     /// Frees the paths that no route has, and returns their numbers.
     pub(super) fn collect(&mut self) -> Vec<u32> {
-        let unused = |shared: &Option<Shared>| shared.as_ref().is_some_and(|shared| shared.routes == 0);
+        let unused = |shared: &Option<CountedPath>| shared.as_ref().is_some_and(|shared| shared.routes == 0);
         // Free in order, so that the same changes always give the same numbers.
         let numbers: Vec<u32> =
             (0..self.shared.len() as u32).filter(|&number| unused(&self.shared[number as usize])).collect();

@@ -13,7 +13,7 @@ use crate::kernel::sys;
 #[cfg(feature = "dpdk")]
 use super::dpdk::Dpdk;
 use super::packet::{Receive, Transmit};
-use super::tap::{Sender, Tap};
+use super::tap::{Tap, TapSender};
 use super::xdp::{self, Xdp};
 use super::{BURST, Io, Offload, Received, pcap};
 
@@ -43,7 +43,7 @@ pub enum Sink {
     /// A back end whose ports have their frames together.
     Common,
     /// A tap.
-    Tap(Sender),
+    Tap(TapSender),
     /// A file.
     File(Box<Output>),
     /// Nowhere.

@@ -68,8 +68,8 @@ impl Tap {
 
     /// Returns an end for sending.
     #[must_use]
-    pub fn sender(&self) -> Sender {
-        Sender { file: Arc::clone(&self.file), out: vec![0; LARGEST].into_boxed_slice() }
+    pub fn sender(&self) -> TapSender {
+        TapSender { file: Arc::clone(&self.file), out: vec![0; LARGEST].into_boxed_slice() }
     }
 }
 
@@ -81,12 +81,12 @@ impl AsRawFd for Tap {
 
 /// The sending end of a tap.
 #[derive(Debug)]
-pub struct Sender {
+pub struct TapSender {
     file: Arc<File>,
     out: Box<[u8]>,
 }
 
-impl Sender {
+impl TapSender {
     /// Returns another end for sending, for another thread.
     #[must_use]
     pub fn again(&self) -> Self {

@@ -325,26 +325,26 @@ fn mapping(fd: Option<BorrowedFd<'_>>, len: usize, offset: u64) -> io::Result<*m
 /// Parts do not overlap, so each may be in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    memory: Arc<Memory>,
+    memory: Arc<SharedMapping>,
     part: Range<usize>,
 }
 
 /// The mapping of [`Frames`].
 #[derive(Debug)]
-struct Memory {
+struct SharedMapping {
     base: *mut u8,
     len: usize,
 }
 
 // SAFETY: the memory belongs to this value, wherever it is.
-unsafe impl Send for Memory {}
+unsafe impl Send for SharedMapping {}
 // SAFETY: parts of the memory that do not overlap are used, each by its one owner.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for SharedMapping {}
 
 impl Frames {
     /// Takes memory, zeroed.
     pub(crate) fn new(len: usize) -> io::Result<Self> {
-        let memory = Memory { base: mapping(None, len, 0)?, len };
+        let memory = SharedMapping { base: mapping(None, len, 0)?, len };
         Ok(Self { memory: Arc::new(memory), part: 0..len })
     }
 
@@ -383,7 +383,7 @@ impl Frames {
     }
 }
 
-impl Drop for Memory {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's, and nothing refers to it any more.
         unsafe { libc::munmap(self.base.cast(), self.len) };

@@ -4,21 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::config::RunTime;
 use crate::count::{PortCounters, Totals};
 use crate::forward::{Shared, Worker};
 use fibula::live::TableError;
 
 use super::network::counters;
-use super::ring::Ring;
-
-/// How the threads are started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunTime {
-    /// The program, one by one.
-    Threads,
-    /// A data-parallel run-time (rayon), by a broadcast.
-    Rayon,
-}
+use super::ring::FrameRing;
 
 /// Workers, each with packets of its own, that run to completion on threads of their own.
 pub struct Crew {
@@ -31,7 +23,7 @@ pub struct Crew {
 struct Member {
     worker: Worker,
     counters: Arc<[PortCounters]>,
-    ring: Ring,
+    ring: FrameRing,
 }
 
 /// A barrier before each pass. Threads spin there instead of sleeping, so that all begin at once.
@@ -49,7 +41,7 @@ impl Crew {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn new(shared: &Arc<Shared>, rings: Vec<Ring>) -> Result<Self, TableError> {
+    pub fn new(shared: &Arc<Shared>, rings: Vec<FrameRing>) -> Result<Self, TableError> {
         let ports = shared.fabric().ports.len();
         let threads = rings.len();
         let mut members = Vec::new();
@@ -201,7 +193,7 @@ mod tests {
                     let rings = (0..2).map(|queue| {
                         // The ports in between receive nothing.
                         let ports = parts.iter().flat_map(|parts| [parts[queue].clone(), Frames::none()]);
-                        Ring::new(ports)
+                        FrameRing::new(ports)
                     });
                     let mut crew = Crew::new(&shared, rings.collect()).unwrap();
                     assert_eq!(crew.packets(), 200 * pairs);

@@ -1,11 +1,11 @@
 //! The pipeline on ports in memory, to measure the cost of a packet without a network card.
 //!
 //! ```text
-//! Frames  headers of packets, by flow        Ring  receives them again and again, and sends in place
-//! network a fabric whose neighbours are known      Crew  workers on rings, each on a thread of its own
+//! Frames   headers of packets, by flow              FrameRing  receives them again and again, and sends in place
+//! network  a fabric whose neighbours are known      Crew       workers on rings, each on a thread of its own
 //! ```
 //!
-//! Forwarding decrements the TTL and changes addresses, so headers are [rewritten](Ring::renew) before every pass. A [`Crew`]
+//! Forwarding decrements the TTL and changes addresses, so headers are [rewritten](FrameRing::renew) before every pass. A [`Crew`]
 //! does not count that time.
 
 mod crew;
@@ -13,7 +13,7 @@ mod frames;
 mod network;
 mod ring;
 
-pub use crew::{Crew, RunTime};
+pub use crew::Crew;
 pub use frames::{Frames, Keys, NoFrames};
 pub use network::{GATEWAYS, counters, network};
-pub use ring::Ring;
+pub use ring::FrameRing;

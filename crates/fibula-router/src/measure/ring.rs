@@ -14,9 +14,9 @@ const SLOT: usize = 2048;
 /// Packets of some ports that are received again and again. The header of a forwarded packet is written in place, as in the
 /// memory of a network card, and the packet is counted.
 #[derive(Debug)]
-pub struct Ring {
+pub struct FrameRing {
     /// By port; those that receive nothing have no frames.
-    ports: Vec<Queue>,
+    ports: Vec<RingPort>,
     slots: Vec<u8>,
     /// The port and the number of frames of the burst.
     burst: (usize, usize),
@@ -25,7 +25,7 @@ pub struct Ring {
 
 /// The frames of a port.
 #[derive(Debug)]
-struct Queue {
+struct RingPort {
     template: Frames,
     /// All frames, one every `stride` bytes.
     memory: Vec<u8>,
@@ -33,13 +33,13 @@ struct Queue {
     next: usize,
 }
 
-impl Ring {
+impl FrameRing {
     /// Makes a ring of the frames of each port.
     #[must_use]
     pub fn new(ports: impl IntoIterator<Item = Frames>) -> Self {
         let port = |template: Frames| {
             let stride = template.bytes.next_multiple_of(HEADERS);
-            Queue { memory: vec![0; stride * template.len()], stride, next: 0, template }
+            RingPort { memory: vec![0; stride * template.len()], stride, next: 0, template }
         };
         let mut ring = Self {
             ports: ports.into_iter().map(port).collect(),
@@ -85,7 +85,7 @@ impl Ring {
     }
 }
 
-impl Io for Ring {
+impl Io for FrameRing {
     #[inline]
     fn receive(&mut self, port: usize) -> usize {
         self.burst = (port, self.left(port).min(BURST));

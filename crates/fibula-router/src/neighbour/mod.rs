@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use own::{Duplicate, Duty, Own, OwnState};
-use view::View;
+use view::NeighbourView;
 
 use crate::packet::ethernet::Mac;
 
@@ -197,7 +197,7 @@ struct Inner {
 /// The neighbours of all interfaces.
 #[derive(Debug)]
 pub struct Neighbours {
-    view: View,
+    view: NeighbourView,
     inner: Mutex<Inner>,
     /// Requests for the kernel to make.
     kernel: Mutex<Vec<Ask>>,
@@ -230,7 +230,7 @@ impl Neighbours {
     /// Makes an empty table.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        let view = View::new(limits.neighbours);
+        let view = NeighbourView::new(limits.neighbours);
         let inner = Inner {
             entries: HashMap::new(),
             in_flight: HashMap::new(),

@@ -30,7 +30,7 @@ struct Slot {
 
 /// The array.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct NeighbourView {
     slots: Box<[Slot]>,
 }
 
@@ -62,7 +62,7 @@ fn decode(word: u64) -> Answer {
     }
 }
 
-impl View {
+impl NeighbourView {
     /// Makes a view with room for about `capacity` neighbours.
     pub(super) fn new(capacity: usize) -> Self {
         let slots = (capacity.max(REACH) * 4).next_power_of_two();
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn readers_see_whole_answers_while_a_writer_changes_them() {
-        let view = View::new(16);
+        let view = NeighbourView::new(16);
         let keys: Vec<Key> = (0..8).map(|n| Key::v4(n, 0x0a00_0000 + u32::from(n))).collect();
         let slots: Vec<usize> = keys.iter().map(|key| view.insert(key, Answer::Waiting).unwrap()).collect();
         let done = AtomicBool::new(false);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn removed_keys_do_not_hide_those_after_them() {
-        let view = View::new(16);
+        let view = NeighbourView::new(16);
         let keys: Vec<Key> = (0..40).map(|n| Key::v6(1, n)).collect();
         let slots: Vec<_> = keys.iter().map(|key| view.insert(key, Answer::Failed)).collect();
         for (key, slot) in keys.iter().zip(&slots).step_by(2) {

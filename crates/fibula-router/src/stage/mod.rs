@@ -30,7 +30,7 @@ use crate::drops::DropReason;
 use crate::io::{BURST, Io, Offload, Received};
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
 
-use parcel::{Parcel, Receiver, Sender, link};
+use parcel::{Parcel, ParcelReceiver, ParcelSender, link};
 pub use sleep::Sleeper;
 use way::Out;
 pub use way::{Direct, Rings};
@@ -42,7 +42,7 @@ pub const CAPACITY: usize = 512;
 #[derive(Debug)]
 pub struct Receive {
     /// By port, then by worker.
-    outputs: Vec<Vec<Sender>>,
+    outputs: Vec<Vec<ParcelSender>>,
     redirection: Redirection,
     counters: Arc<[PortCounters]>,
 }
@@ -51,7 +51,7 @@ pub struct Receive {
 #[derive(Debug)]
 pub struct Staged<O> {
     /// By port, then by thread of the first stage.
-    inputs: Vec<Vec<Receiver>>,
+    inputs: Vec<Vec<ParcelReceiver>>,
     /// Whether the kernel has each frame of the port too.
     kernel: Vec<bool>,
     burst: Vec<Parcel>,
@@ -66,7 +66,7 @@ pub struct Staged<O> {
 #[derive(Debug)]
 pub struct Transmit {
     /// With the number of their port.
-    inputs: Vec<(usize, Receiver)>,
+    inputs: Vec<(usize, ParcelReceiver)>,
     sleeper: Arc<Sleeper>,
 }
 
@@ -184,7 +184,7 @@ impl Receive {
                 }
             }
         }
-        outputs.iter_mut().for_each(Sender::flush);
+        outputs.iter_mut().for_each(ParcelSender::flush);
         io.finish();
         if lost > 0 {
             // Count these frames as received here, because no worker will.
@@ -275,7 +275,7 @@ impl<O> Staged<O> {
     /// Returns whether all first stages have ended, and all of their frames are handled.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.burst.is_empty() && self.inputs.iter().flatten().all(Receiver::is_ended)
+        self.burst.is_empty() && self.inputs.iter().flatten().all(ParcelReceiver::is_ended)
     }
 
     /// Returns the sleep of this thread, which ends when a frame comes.
@@ -287,7 +287,7 @@ impl<O> Staged<O> {
     /// Returns whether no frame waits in a ring.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inputs.iter().flatten().all(Receiver::is_empty)
+        self.inputs.iter().flatten().all(ParcelReceiver::is_empty)
     }
 
     /// Returns the way out.

@@ -81,7 +81,7 @@ impl Parcel {
 
 /// The sending end of a ring, with the buffers that are free.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(super) struct ParcelSender {
     ring: rtrb::Producer<Parcel>,
     back: rtrb::Consumer<Parcel>,
     /// The buffer used last is reused first, because it is still in the cache.
@@ -104,23 +104,23 @@ impl Drop for Doorbell {
 
 /// The receiving end of a ring.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(super) struct ParcelReceiver {
     ring: rtrb::Consumer<Parcel>,
     back: rtrb::Producer<Parcel>,
 }
 
 /// Makes a ring for `capacity` frames to a thread that has this sleep. For each frame taken, a buffer is given back.
-pub(super) fn link(capacity: usize, sleeper: &Arc<Sleeper>) -> (Sender, Receiver) {
+pub(super) fn link(capacity: usize, sleeper: &Arc<Sleeper>) -> (ParcelSender, ParcelReceiver) {
     let (ring, out) = rtrb::RingBuffer::new(capacity);
     // Buffers of both ends may be under way at once.
     let (back, home) = rtrb::RingBuffer::new(capacity);
     let free = (0..capacity).map(|_| Parcel::default()).collect();
     let alarm = Doorbell(Arc::clone(sleeper));
-    let sender = Sender { ring, back: home, free, ready: Vec::with_capacity(capacity), alarm };
-    (sender, Receiver { ring: out, back })
+    let sender = ParcelSender { ring, back: home, free, ready: Vec::with_capacity(capacity), alarm };
+    (sender, ParcelReceiver { ring: out, back })
 }
 
-impl Sender {
+impl ParcelSender {
     /// Returns a free buffer; `None` while all are under way, when the ring is full.
     pub(super) fn take(&mut self) -> Option<Parcel> {
         if self.free.is_empty() {
@@ -163,7 +163,7 @@ impl Sender {
     }
 }
 
-impl Receiver {
+impl ParcelReceiver {
     /// Returns whether no frame waits.
     pub(super) fn is_empty(&self) -> bool {
         self.ring.is_empty()

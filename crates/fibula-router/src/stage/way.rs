@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::parcel::{Parcel, Sender};
+use super::parcel::{Parcel, ParcelSender};
 use crate::io::{BURST, Io, Offload};
 
 /// The way out of a worker that sends by itself.
@@ -13,7 +13,7 @@ pub struct Direct<I>(pub I);
 #[derive(Debug)]
 pub struct Rings {
     /// By port; `None` for a port that does not send.
-    pub(super) outputs: Vec<Option<Sender>>,
+    pub(super) outputs: Vec<Option<ParcelSender>>,
     /// Whether packets of several segments may be sent out of the port.
     pub(super) segments: Vec<bool>,
 }
@@ -104,6 +104,6 @@ impl Out for Rings {
     }
 
     fn finish(&mut self) {
-        self.outputs.iter_mut().flatten().for_each(Sender::flush);
+        self.outputs.iter_mut().flatten().for_each(ParcelSender::flush);
     }
 }

@@ -10,8 +10,9 @@ use fibula::fib::registry::Engine;
 use fibula::live::Options;
 use fibula::net::{Key, NextHop};
 use fibula::rib::{DualRib, Rib};
+use fibula_router::config::RunTime;
 use fibula_router::forward::Shared;
-use fibula_router::measure::{self, Crew, Frames, GATEWAYS, Ring, RunTime};
+use fibula_router::measure::{self, Crew, FrameRing, Frames, GATEWAYS};
 
 /// Makes routers with ports in memory.
 pub(super) struct InMemory;
@@ -74,7 +75,7 @@ impl Router for Pipeline {
             }
         }
         let crew = |shared: &Arc<Shared>| {
-            Crew::new(shared, queues.iter().map(|ports| Ring::new(ports.iter().cloned())).collect())
+            Crew::new(shared, queues.iter().map(|ports| FrameRing::new(ports.iter().cloned())).collect())
         };
         let route = crew(&measure::network(self.table.clone(), packets.ports, false)).map_err(text)?;
         let bridge = crew(&measure::network(self.table.clone(), packets.ports, true)).map_err(text)?;

@@ -23,21 +23,21 @@ const PAUSE: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The routes of a prefix: their metrics and paths.
-pub(super) type Routes = Vec<(u32, Option<Path>)>;
+pub(super) type MetricPaths = Vec<(u32, Option<Path>)>;
 
 /// A prefix with different routes in the kernel and the RIB.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Difference {
+pub(super) struct KernelDifference {
     pub(super) place: Place,
-    pub(super) kernel: Routes,
-    pub(super) rib: Routes,
+    pub(super) kernel: MetricPaths,
+    pub(super) rib: MetricPaths,
 }
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) prefixes: u64,
-    pub(super) differences: Vec<Difference>,
+    pub(super) differences: Vec<KernelDifference>,
 }
 
 /// A feed of the kernel.
@@ -66,7 +66,7 @@ pub(super) fn compare(rib: &Mutex<Rib>, feed: &Feed) -> io::Result<Compared> {
                 compared.prefixes += 1;
                 let (kernel, rib) = (kernel.routes_of(0, place), rib.routes_of(number, place));
                 if kernel != rib && compared.differences.len() < MOST {
-                    compared.differences.push(Difference { place, kernel, rib });
+                    compared.differences.push(KernelDifference { place, kernel, rib });
                 }
             }
         }

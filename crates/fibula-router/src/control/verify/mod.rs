@@ -10,7 +10,7 @@ mod kernel;
 mod show;
 mod walk;
 
-pub use walk::{Difference, Found, Scene, Walk};
+pub use walk::{Found, Scene, TableDifference, Walk};
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -42,7 +42,7 @@ const MOST_LOGGED: usize = 10;
 
 /// Counts of comparisons and differences since the router started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Counts {
+pub(super) struct VerifyCounts {
     /// Completed slow passes.
     pub(super) passes: u64,
     /// Prefixes compared.
@@ -61,7 +61,7 @@ type Readings = Vec<(kernel::Feed, io::Result<kernel::Compared>)>;
 /// State of the comparisons of a running router.
 #[derive(Debug, Default)]
 pub(super) struct Verify {
-    pub(super) counts: Counts,
+    pub(super) counts: VerifyCounts,
     walk: Walk,
     due_ns: u64,
     clients: Vec<Client>,
@@ -141,7 +141,7 @@ impl Router<'_> {
     }
 
     /// Logs the differences of a slow pass, gives them back to be entered again, and begins to read the kernel's tables.
-    fn pass_ended(&mut self, differences: &[Difference]) {
+    fn pass_ended(&mut self, differences: &[TableDifference]) {
         let walk = std::mem::take(&mut self.verify.walk);
         self.verify.counts.passes += 1;
         self.enter_again(differences, walk.more());
@@ -158,7 +158,7 @@ impl Router<'_> {
     }
 
     /// Counts and logs differences of RIB and tables, and gives them back to be entered again. `more_found` are not among them.
-    fn enter_again(&mut self, differences: &[Difference], more_found: u64) {
+    fn enter_again(&mut self, differences: &[TableDifference], more_found: u64) {
         let fabric = self.shared.fabric();
         let names = Names::new(&fabric, &self.config, &self.devices);
         for (at, difference) in differences.iter().enumerate() {
@@ -248,12 +248,12 @@ impl Router<'_> {
     }
 
     /// Starts a thread that reads the kernel's tables and writes the answer to a client, because both may take long.
-    fn answer_client(&mut self, client: Client, found: Result<Vec<Difference>, TableError>) {
+    fn answer_client(&mut self, client: Client, found: Result<Vec<TableDifference>, TableError>) {
         let fabric = self.shared.fabric();
         let names = Names::new(&fabric, &self.config, &self.devices);
         let Client { mut stream, walk, begin } = client;
         let mut differences: Vec<api::Difference> = Vec::new();
-        let (mut not_compared, mut repair): (Vec<String>, Vec<Difference>) = Default::default();
+        let (mut not_compared, mut repair): (Vec<String>, Vec<TableDifference>) = Default::default();
         match found {
             Ok(found) => {
                 differences.extend(found.iter().map(|difference| names.difference(difference)));

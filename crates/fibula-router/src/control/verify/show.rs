@@ -7,8 +7,8 @@ use std::sync::Arc;
 use fibula::net::{IpPrefix, NextHop};
 use serde::Serialize;
 
-use super::kernel::{self, Routes};
-use super::{Counts, Difference, Found};
+use super::kernel::{self, MetricPaths};
+use super::{Found, TableDifference, VerifyCounts};
 use crate::api;
 use crate::config::Config;
 use crate::control::metrics::head;
@@ -49,7 +49,7 @@ impl<'n> Names<'n> {
     }
 
     /// Returns a difference between RIB, table and lookups.
-    pub(super) fn difference(&self, difference: &Difference) -> api::Difference {
+    pub(super) fn difference(&self, difference: &TableDifference) -> api::Difference {
         let hop = |number: Option<NextHop>| number.and_then(|number| next_hop(self.fabric, number));
         let (vrf, prefix) = self.place(difference.place);
         match difference.found {
@@ -63,7 +63,11 @@ impl<'n> Names<'n> {
     }
 
     /// Returns a difference of kernel and RIB.
-    pub(super) fn kernel_difference(&self, feed: &str, difference: &kernel::Difference) -> api::Difference {
+    pub(super) fn kernel_difference(
+        &self,
+        feed: &str,
+        difference: &kernel::KernelDifference,
+    ) -> api::Difference {
         let (vrf, prefix) = self.place(difference.place);
         let (kernel, rib) = (self.routes(&difference.kernel), self.routes(&difference.rib));
         api::Difference::KernelRib { vrf, prefix, feed: feed.to_owned(), kernel, rib }
@@ -73,7 +77,7 @@ impl<'n> Names<'n> {
         (self.vrfs.get(usize::from(vrf)).cloned().unwrap_or_default(), prefix)
     }
 
-    fn routes(&self, routes: &Routes) -> Option<Vec<api::MetricRoute>> {
+    fn routes(&self, routes: &MetricPaths) -> Option<Vec<api::MetricRoute>> {
         let route = |(metric, to): &(u32, Option<_>)| api::MetricRoute {
             metric: *metric,
             next_hop: to.as_ref().and_then(|to| path(self.fabric, self.devices, to)),
@@ -84,7 +88,11 @@ impl<'n> Names<'n> {
 
 impl OwnedNames {
     /// Returns a difference of kernel and RIB.
-    pub(super) fn kernel_difference(&self, feed: &str, difference: &kernel::Difference) -> api::Difference {
+    pub(super) fn kernel_difference(
+        &self,
+        feed: &str,
+        difference: &kernel::KernelDifference,
+    ) -> api::Difference {
         let Self { fabric, vrfs, devices } = self;
         Names { fabric, vrfs, devices }.kernel_difference(feed, difference)
     }
@@ -107,7 +115,7 @@ fn side(name: &str, routes: &Option<impl Serialize>) -> String {
     format!("{name}: {}", routes.as_deref().unwrap_or("nothing"))
 }
 
-impl Counts {
+impl VerifyCounts {
     /// Returns the counts for the control socket.
     pub(in crate::control) fn stats(&self, rate: u32) -> api::VerifyStats {
         let [rib_fib, fib_lookup, kernel_rib] = self.differences;

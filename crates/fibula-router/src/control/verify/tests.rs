@@ -48,7 +48,7 @@ impl Bench {
     }
 
     /// Compares everything, `most` prefixes at a time.
-    fn walk(&self, most: usize) -> (u64, Vec<Difference>) {
+    fn walk(&self, most: usize) -> (u64, Vec<TableDifference>) {
         let (mut walk, rib) = (Walk::default(), lock(&self.rib));
         let scene = Scene { rib: &rib, install: &self.install, vrfs: &self.vrfs };
         while !walk.step(&scene, most).unwrap() {}

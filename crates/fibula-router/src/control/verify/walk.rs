@@ -36,7 +36,7 @@ pub enum Found {
 
 /// A prefix that differs between two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Difference {
+pub struct TableDifference {
     /// The prefix, in its VRF.
     pub place: Place,
     /// The fault.
@@ -113,12 +113,12 @@ impl Walk {
     ///
     /// # Errors
     /// When a table cannot be read.
-    pub fn differences(&self, scene: &Scene<'_>) -> Result<Vec<Difference>, TableError> {
+    pub fn differences(&self, scene: &Scene<'_>) -> Result<Vec<TableDifference>, TableError> {
         let mut differences = Vec::new();
         for &place in &self.suspects {
             let Some(vrf) = scene.vrfs.get(usize::from(place.0)) else { continue };
             if let Some(Err(found)) = compare(scene, place, &mut vrf.table.reader()?)? {
-                differences.push(Difference { place, found });
+                differences.push(TableDifference { place, found });
             }
         }
         Ok(differences)

@@ -32,7 +32,7 @@ pub struct View {
     views: Views,
     /// Indexed by the router's VRFs.
     tables: Vec<Best>,
-    peers: HashMap<PeerId, Told>,
+    peers: HashMap<PeerId, PeerState>,
     /// The peer of the present message, and the number of its table.
     current: Option<(Peer, usize)>,
     changes: Vec<Change>,
@@ -47,7 +47,7 @@ pub struct View {
 
 /// The state of a peer.
 #[derive(Debug)]
-struct Told {
+struct PeerState {
     peer: Peer,
     table: usize,
     /// Families that are not complete yet.
@@ -209,7 +209,7 @@ impl bmp::Sink for View {
         };
         let vrf = self.views.vrfs.iter().position(|vrf| vrf.0 == header.id.distinguisher);
         if let Some(table) = vrf.filter(|_| is_ours) {
-            let told = Told { peer: header.peer, table, open: families, families, post_policy: false };
+            let told = PeerState { peer: header.peer, table, open: families, families, post_policy: false };
             self.peers.insert(header.id, told);
         }
     }

@@ -7,7 +7,7 @@ use netlink_packet_core::{
     NLM_F_APPEND, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REPLACE, NLM_F_REQUEST,
 };
 
-use super::rules::{self, DEL_RULE, GET_RULE, NEW_RULE, Told};
+use super::rules::{self, DEL_RULE, GET_RULE, NEW_RULE, UnheededRules};
 use crate::feed::enter::Entrance;
 use crate::feed::netlink::{self, Head, Message, RouteMessage};
 use crate::feed::path::Path;
@@ -96,7 +96,7 @@ pub struct Follower {
     /// The last route of the present answer. If another route has the same prefix and metric, it comes next.
     answer: Option<(Place, u32)>,
     /// Rules of the present answer.
-    rules: Told,
+    rules: UnheededRules,
 }
 
 impl Follower {
@@ -118,7 +118,7 @@ impl Follower {
             is_behind: false,
             several: HashSet::new(),
             answer: None,
-            rules: Told::default(),
+            rules: UnheededRules::default(),
         }
     }
 
@@ -168,7 +168,7 @@ impl Follower {
             self.is_cut = false;
         }
         if job == Job::Rules {
-            (self.rules, self.is_cut) = (Told::default(), false);
+            (self.rules, self.is_cut) = (UnheededRules::default(), false);
         }
         (self.pending, self.heard_ns, self.answer) = (Some(job), now_ns, None);
         // Never 0, because notices that the kernel sends of its own accord have 0.

@@ -96,9 +96,9 @@ fn number(bytes: &[u8]) -> Option<u32> {
 
 /// The rules of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeSet<(u32, String)>);
+pub(super) struct UnheededRules(BTreeSet<(u32, String)>);
 
-impl Told {
+impl UnheededRules {
     /// Adds a rule.
     pub(super) fn take(&mut self, body: &[u8], followed: &[(u32, u16)]) {
         // A damaged rule is left out, as by `ip rule`.

@@ -141,7 +141,7 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct Opener {
     /// The memory of each thread that receives; one memory if other threads send.
-    memories: Vec<Shared>,
+    memories: Vec<FrameMemory>,
     receivers: usize,
     /// Threads that only send.
     senders: usize,
@@ -149,7 +149,7 @@ pub struct Opener {
 
 /// A memory, and the sockets that have it.
 #[derive(Debug)]
-struct Shared {
+struct FrameMemory {
     frames: Frames,
     sockets: Vec<(usize, Weak<OwnedFd>)>,
 }
@@ -174,7 +174,7 @@ impl Opener {
             ports.iter().filter(sends).map(|port| bytes(port, 1)).sum()
         };
         let count = ports.iter().map(|port| port.port + 1).max().unwrap_or(0);
-        let shared = |frames: &Frames| Shared { frames: frames.keep(), sockets: Vec::new() };
+        let shared = |frames: &Frames| FrameMemory { frames: frames.keep(), sockets: Vec::new() };
         let mut opener = Self { memories: Vec::new(), receivers, senders: senders.unwrap_or(0) };
         let (mut receiving, mut sending) = (Vec::new(), Vec::new());
         if senders.is_none() {

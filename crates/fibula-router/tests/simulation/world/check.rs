@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fibula::net::{Dual, IpPrefix, NextHop};
-use fibula_router::control::verify::{Difference, Scene, Walk};
+use fibula_router::control::verify::{Scene, TableDifference, Walk};
 use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::Hop;
 
@@ -126,7 +126,7 @@ impl World {
         assert_eq!(self.verify(), [], "it is not right again");
     }
 
-    fn verify(&self) -> Vec<Difference> {
+    fn verify(&self) -> Vec<TableDifference> {
         let (mut walk, rib) = (Walk::default(), lock(&self.rib));
         let scene = Scene { rib: &rib, install: &self.install, vrfs: &self.vrfs };
         while !walk.step(&scene, 7).unwrap() {}
