@@ -48,7 +48,7 @@ fn planted(file: &str) -> Option<String> {
 /// The faults of one claim about `A.md`.
 fn of(text: &str, shown_by: &str) -> String {
     let list = format!("[[claim]]\ntext = \"{text}\"\nwhere = \"A.md\"\nshown_by = [{shown_by}]\n");
-    faults(&list, &[], &[], &planted).join("\n")
+    faults(&list, &[], &planted).join("\n")
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn each_kind_of_false_claim_is_found() {
     // A record without its day in the same paragraph.
     assert!(of("Nothing is lost", &bytes("1.8")).contains("does not say that it was measured on 2026-01-02"));
     let list = of(waits, &test("runs")) + "[[claim]]\ntext = \"a\"\nwhere = \"gone.md\"\n";
-    assert!(faults(&list, &[], &[], &planted)[0].contains("there is no such document"));
+    assert!(faults(&list, &[], &planted)[0].contains("there is no such document"));
 }
 
 #[test]
 fn a_sentence_that_no_claim_has_is_found() {
     let list = "[[claim]]\ntext = \"It never waits\"\nwhere = \"README.md\"\nshown_by = [{ rfc = 791 }]\n";
-    let found = faults(list, &["README.md"], &[], &planted);
+    let found = faults(list, &["README.md"], &planted);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(
         found[0].contains("'It is fastest, in 1.8 bytes a prefix (measured on 2026-01-02).'"),
@@ -153,13 +153,13 @@ fn a_sentence_that_no_claim_has_is_found() {
 }
 
 /// What is wrong with a document that has no claim in the list.
-fn alone(document: &str, not_yet: &[&str]) -> Vec<String> {
-    faults("claim = []", &[document], not_yet, &planted)
+fn alone(document: &str) -> Vec<String> {
+    faults("claim = []", &[document], &planted)
 }
 
 #[test]
 fn figures_and_absolute_words_of_a_manual_are_found_and_descriptions_are_not() {
-    let found = alone("docs/B.md", &[]);
+    let found = alone("docs/B.md");
     let sentences = [
         "It took 12 ms.",
         "It is 0.73 of that.",
@@ -182,21 +182,14 @@ fn figures_and_absolute_words_of_a_manual_are_found_and_descriptions_are_not() {
 
 #[test]
 fn figures_of_a_decision_need_a_mark() {
-    let found = alone("docs/adr/C.md", &[]);
+    let found = alone("docs/adr/C.md");
     assert!(found.len() == 1 && found[0].contains("'It took 12 ms.'"), "{found:?}");
-    assert!(alone("docs/adr/D.md", &[]).is_empty());
+    assert!(alone("docs/adr/D.md").is_empty());
 }
 
 #[test]
 fn a_generated_page_is_one_that_a_step_compares() {
-    assert!(alone("docs/E.md", &[]).is_empty());
-    assert!(alone("docs/F.md", &[])[0].contains("no step compares it with what"));
-    assert!(alone("docs/G.md", &[])[0].contains("a generated part has no end"));
-}
-
-#[test]
-fn a_document_that_has_all_its_claims_leaves_the_list_of_others() {
-    assert!(alone("docs/B.md", &["docs/B.md"]).is_empty());
-    assert!(alone("docs/adr/D.md", &["docs/adr/D.md"])[0].contains("strike it off"));
-    assert!(alone("docs/gone.md", &[])[0].contains("there is no docs/gone.md"));
+    assert!(alone("docs/E.md").is_empty());
+    assert!(alone("docs/F.md")[0].contains("no step compares it with what"));
+    assert!(alone("docs/G.md")[0].contains("a generated part has no end"));
 }
