@@ -3,6 +3,7 @@
 //! `faults.toml` lists changes of one expression each, and the test that must fail when it is planted. The
 //! program `faults` plants them one by one in a copy of the sources and runs that test.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -48,6 +49,37 @@ impl Fault {
         }
     }
 
+    /// Returns a number that changes with the fault and with any file of its folder: a fault goes unnoticed when its code or
+    /// its test changes, and the tests of a structure are in its folder.
+    ///
+    /// # Errors
+    /// When the folder or a file of it cannot be read.
+    pub fn stamp(&self, workspace: &Path) -> std::io::Result<u64> {
+        let Self { name, file, find, replace, test } = self;
+        let path = workspace.join(file);
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(path.parent().unwrap_or(workspace))? {
+            let path = entry?.path();
+            if path.is_file() {
+                files.push(path);
+            }
+        }
+        files.sort();
+        // FNV-1a, with the length before each part.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |bytes: &[u8]| {
+            for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        [name, file, find, replace, test].into_iter().for_each(|part| add(part.as_bytes()));
+        for path in files {
+            add(path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default());
+            add(&std::fs::read(path)?);
+        }
+        Ok(hash)
+    }
+
     /// Returns the test that must catch it: its target and its name.
     fn target_and_name(&self) -> (&str, &str) {
         self.test.split_once(' ').unwrap_or(("machine", &self.test))
@@ -85,26 +117,70 @@ pub const LIST: &str = "crates/fibula-proof/faults.toml";
 /// # Errors
 /// When it is not TOML of the right form.
 pub fn list() -> Result<Vec<Fault>, toml::de::Error> {
-    parse(include_str!("../faults.toml"))
+    toml::from_str::<List>(include_str!("../faults.toml")).map(|list| list.fault)
 }
 
-/// Returns the faults of a list.
-///
-/// # Errors
-/// When it is not TOML of the right form.
-pub fn parse(list: &str) -> Result<Vec<Fault>, toml::de::Error> {
-    toml::from_str::<List>(list).map(|list| list.fault)
+/// The record's file, from the root of the workspace.
+pub const RECORD: &str = "records/faults.tsv";
+
+/// Which faults were caught, by name, each with the [stamp](Fault::stamp) of that time; `None` for a fault that was never
+/// planted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Record(BTreeMap<String, Option<u64>>);
+
+impl Record {
+    /// Returns the record of a text, in which each line has a name, a tab, and a stamp or `-`.
+    ///
+    /// # Errors
+    /// The first line that has another form.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let row = |line: &str| {
+            let (name, stamp) = line.split_once('\t')?;
+            let stamp = if stamp == "-" { None } else { Some(u64::from_str_radix(stamp, 16).ok()?) };
+            Some((name.to_owned(), stamp))
+        };
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(|line| row(line).ok_or_else(|| line.to_owned())).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns whether this fault was caught, and neither it nor its folder has changed since.
+    #[must_use]
+    pub fn has(&self, name: &str, stamp: u64) -> bool {
+        self.0.get(name) == Some(&Some(stamp))
+    }
+
+    /// Returns whether this fault is new, or was caught before it or its folder changed.
+    #[must_use]
+    pub fn is_changed(&self, name: &str, stamp: u64) -> bool {
+        self.0.get(name).is_none_or(|before| before.is_some_and(|before| before != stamp))
+    }
+
+    /// Records that a fault was caught.
+    pub fn insert(&mut self, name: &str, stamp: u64) {
+        self.0.insert(name.to_owned(), Some(stamp));
+    }
+
+    /// Keeps the faults of the list, and enters those that are new as never planted.
+    pub fn update(&mut self, faults: &[Fault]) {
+        self.0.retain(|name, _| faults.iter().any(|fault| fault.name == *name));
+        for fault in faults {
+            self.0.entry(fault.name.clone()).or_default();
+        }
+    }
 }
 
-/// Keeps the faults that an earlier list does not have, and after them those in whose folder a file changed: a fault goes
-/// unnoticed when its code or its test changes, and the tests of a structure are in its folder.
-#[must_use]
-pub fn fresh(faults: Vec<Fault>, before: &[Fault], changed: &[&str]) -> Vec<Fault> {
-    let folder = |file: &str| Path::new(file).parent().map(Path::to_path_buf);
-    let changed: Vec<_> = changed.iter().map(|file| folder(file)).collect();
-    let (mut new, old): (Vec<_>, Vec<_>) = faults.into_iter().partition(|fault| !before.contains(fault));
-    new.extend(old.into_iter().filter(|fault| changed.contains(&folder(&fault.file))));
-    new
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "# Planted faults that were caught, with a stamp of the fault and of its folder; - is one never planted."
+        )?;
+        writeln!(f, "# Written by .ci/scheduled planted-faults.")?;
+        self.0.iter().try_for_each(|(name, stamp)| match stamp {
+            Some(stamp) => writeln!(f, "{name}\t{stamp:016x}"),
+            None => writeln!(f, "{name}\t-"),
+        })
+    }
 }
 
 /// A fault that cannot be planted.
@@ -140,14 +216,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_fresh_that_are_new_or_whose_folder_changed() {
-        let one = "[[fault]]\nname = 'n'\nfile = 'a/b.rs'\nfind = 'x'\nreplace = 'y'\ntest = 'lib t'\n";
-        let faults = |list: &str| parse(list).unwrap();
-        let count = |now: &str, changed: &[&str]| fresh(faults(now), &faults(one), changed).len();
-        assert_eq!(count(one, &[]), 0);
-        assert_eq!(count(one, &["a/c/b.rs", "b.rs"]), 0);
-        assert_eq!(count(one, &["a/tests.rs"]), 1);
-        assert_eq!(count(&one.replace('y', "z"), &[]), 1);
+    fn a_record_says_which_faults_have_changed() {
+        let text = "# faults\none\t00000000000000ff\ntwo\t-\n";
+        let mut record = Record::parse(text).unwrap();
+        assert!(record.has("one", 255) && !record.has("one", 254) && !record.has("two", 0));
+        // A fault that was never planted is not one that has changed.
+        let changed = ["one", "two", "three"].map(|name| record.is_changed(name, 254));
+        assert_eq!((changed, record.is_changed("one", 255)), ([true, false, true], false));
+        record.insert("two", 1);
+        assert_eq!(Record::parse(&record.to_string()), Ok(record));
+        for broken in ["one 1", "one\tx", "one\t1\n\n"] {
+            assert!(Record::parse(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_changes_with_the_folder_and_the_fault() {
+        let folder = std::env::temp_dir().join(format!("fibula-stamp-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("inside")).unwrap();
+        std::fs::write(folder.join("a.rs"), "a").unwrap();
+        let fault = |file: &str, find: &str| Fault {
+            name: "n".into(),
+            file: file.into(),
+            find: find.into(),
+            replace: "y".into(),
+            test: "lib t".into(),
+        };
+        let stamp = |find: &str| fault("a.rs", find).stamp(&folder).unwrap();
+        let first = stamp("x");
+        assert_ne!(stamp("z"), first);
+        std::fs::write(folder.join("inside/b.rs"), "b").unwrap();
+        assert_eq!(stamp("x"), first);
+        std::fs::write(folder.join("tests.rs"), "b").unwrap();
+        assert_ne!(stamp("x"), first);
+        assert!(fault("none/a.rs", "x").stamp(&folder).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Opened<'_> {
                 Target::Direct { path, truncate } => {
                     Sink::Direct(File::options().write(true).truncate(*truncate).open(path)?)
                 }
-                Target::File { path, old } => Sink::Aside(Aside::create(path, old.as_ref())?),
+                Target::File { path, old } => Sink::Aside(Aside::create(path, old.as_deref())?),
             },
         };
         Ok(self.to.insert(sink))

@@ -21,7 +21,7 @@ pub(super) enum Target {
     /// A file, links followed, and its present state.
     File {
         path: PathBuf,
-        old: Option<Metadata>,
+        old: Option<Box<Metadata>>,
     },
 }
 
@@ -52,7 +52,7 @@ impl Target {
             if met.is_file() {
                 // A file that is protected from writing is not replaced either.
                 File::options().write(true).open(&path)?;
-                return Ok(Self::File { path, old: Some(met) });
+                return Ok(Self::File { path, old: Some(Box::new(met)) });
             }
             path = folder(&path).join(fs::read_link(&path)?);
         }

@@ -1,10 +1,11 @@
 //! Plants every fault of `faults.toml` in a copy of the sources and checks that its test fails.
 //!
-//! `cargo run --release -p fibula-proof --bin faults [--since COMMIT] [--minutes N] [NAME-PART]`. With `--since`, only faults
-//! that are new since a commit, or in whose folder something changed. With `--minutes`, those that are not planted in that
-//! time are left out, which the last lines say: faults that are new since the commit come first. Exit code 1 when a fault
-//! goes unnoticed. Several copies work side by side, one a core, each on the faults of one test target at a time: the first
-//! build of a target takes as long as dozens of faults.
+//! `cargo run --release -p fibula-proof --bin faults [--changed] [--minutes N] [NAME-PART]`. A fault that was caught is in
+//! `records/faults.tsv`, which this writes after each; it is planted again when it or its folder has changed since, or when its name
+//! has the part. With `--changed`, faults that were never planted are left out. With `--minutes`, those that are not planted in that time
+//! are left out, which the last lines say, and the next run goes on with them. Exit code 1 when a fault goes unnoticed. Several copies
+//! work side by side, one a core, each on the faults of one test target at a time: the first build of a target takes as long as
+//! dozens of faults.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fibula_proof::fault::{self, Fault};
+use fibula_proof::fault::{self, Fault, Record};
 
 /// Time after which a test that a fault has sent into a loop counts as failed; the first one also builds all.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -41,14 +42,25 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool, AnyError> {
-    let Arguments { since, minutes, wanted } = Arguments::parse(std::env::args().skip(1))?;
+    let Arguments { changed, minutes, wanted } = Arguments::parse(std::env::args().skip(1))?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
-    let mut faults = fault::list()?;
-    if let Some(commit) = since {
-        faults = since_commit(&workspace, &commit, faults)?;
+    let all = fault::list()?;
+    let known = Known::read(&workspace, &all)?;
+    let mut faults = Vec::new();
+    for fault in &all {
+        let stamp = fault.stamp(&workspace)?;
+        let record = known.lock();
+        let is_meant = match &wanted {
+            Some(part) => fault.name.contains(part),
+            None if changed => record.is_changed(&fault.name, stamp),
+            None => !record.has(&fault.name, stamp),
+        };
+        if is_meant {
+            faults.push(fault.clone());
+        }
     }
-    faults.retain(|fault| fault.name.contains(&wanted));
+    println!("{} of {} faults are to be planted", faults.len(), all.len());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let deadline = minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let queue = Queue::new(&faults, deadline);
@@ -57,8 +69,8 @@ fn run() -> Result<bool, AnyError> {
         let workers: Vec<_> = (0..copies)
             .map(|number| {
                 let copy = Copy::new(&workspace, &target, number);
-                let queue = &queue;
-                scope.spawn(move || copy.try_faults(queue))
+                let (queue, known) = (&queue, &known);
+                scope.spawn(move || copy.try_faults(queue, known))
             })
             .collect();
         let mut missed = 0;
@@ -71,7 +83,7 @@ fn run() -> Result<bool, AnyError> {
     if left > 0 {
         println!(
             "SKIPPED {left} of {} faults: not planted in {} minutes",
-            faults.len(),
+            all.len(),
             minutes.unwrap_or_default()
         );
     }
@@ -79,43 +91,63 @@ fn run() -> Result<bool, AnyError> {
     Ok(missed == 0)
 }
 
+/// The record of faults that were caught.
+struct Known {
+    workspace: PathBuf,
+    record: Mutex<Record>,
+}
+
+impl Known {
+    fn read(workspace: &Path, faults: &[Fault]) -> Result<Self, AnyError> {
+        let text = std::fs::read_to_string(workspace.join(fault::RECORD))?;
+        let mut record =
+            Record::parse(&text).map_err(|line| format!("{}: no fault and stamp: {line}", fault::RECORD))?;
+        record.update(faults);
+        Ok(Self { workspace: workspace.to_owned(), record: Mutex::new(record) })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that a fault was caught.
+    fn insert(&self, fault: &Fault) -> Result<(), AnyError> {
+        let stamp = fault.stamp(&self.workspace)?;
+        let mut record = self.lock();
+        record.insert(&fault.name, stamp);
+        let file = self.workspace.join(fault::RECORD);
+        // Renamed, so that a run which is broken off leaves a whole file.
+        let new = file.with_extension("new");
+        std::fs::write(&new, record.to_string())?;
+        Ok(std::fs::rename(new, file)?)
+    }
+}
+
 /// What the command line says.
 #[derive(Default)]
 struct Arguments {
-    since: Option<String>,
+    changed: bool,
     minutes: Option<u64>,
     /// A part of the names of the faults to plant.
-    wanted: String,
+    wanted: Option<String>,
 }
 
 impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, AnyError> {
-        const USAGE: &str = "usage: faults [--since COMMIT] [--minutes N] [NAME-PART]";
+        const USAGE: &str = "usage: faults [--changed] [--minutes N] [NAME-PART]";
         let mut arguments = Self::default();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--since" => arguments.since = Some(words.next().ok_or(USAGE)?),
+                "--changed" => arguments.changed = true,
                 "--minutes" => {
                     arguments.minutes = Some(words.next().and_then(|n| n.parse().ok()).ok_or(USAGE)?);
                 }
-                part if !part.starts_with('-') && arguments.wanted.is_empty() => arguments.wanted = word,
+                part if !part.starts_with('-') && arguments.wanted.is_none() => arguments.wanted = Some(word),
                 _ => return Err(USAGE.into()),
             }
         }
         Ok(arguments)
     }
-}
-
-/// Keeps the faults that are new since a commit, and after them those in whose folder something changed.
-fn since_commit(workspace: &Path, commit: &str, faults: Vec<Fault>) -> Result<Vec<Fault>, AnyError> {
-    let before = fault::parse(&git(workspace, &["show", &format!("{commit}:{}", fault::LIST)])?)?;
-    let tracked = git(workspace, &["diff", "--name-only", commit])?;
-    let new = git(workspace, &["ls-files", "--others", "--exclude-standard"])?;
-    let changed: Vec<&str> = tracked.lines().chain(new.lines()).collect();
-    let all = faults.len();
-    let fresh = fault::fresh(faults, &before, &changed);
-    println!("{} of {all} faults are new since {commit}, or something changed beside them", fresh.len());
-    Ok(fresh)
 }
 
 /// Returns what git prints.
@@ -218,7 +250,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Plants fault after fault from the queue until none is left for it. Returns how many went unnoticed.
-    fn try_faults(&self, queue: &Queue<'_>) -> Result<usize, AnyError> {
+    fn try_faults(&self, queue: &Queue<'_>, known: &Known) -> Result<usize, AnyError> {
         self.refresh()?;
         self.seed()?;
         let (mut missed, mut target) = (0, None);
@@ -227,7 +259,9 @@ impl<'a> Copy<'a> {
             let start = Instant::now();
             let verdict = self.try_fault(fault)?;
             println!("{verdict:8} {:5.1} s  {} [{}]", start.elapsed().as_secs_f64(), fault.name, fault.test);
-            if !["caught", "hung"].contains(&verdict) {
+            if ["caught", "hung"].contains(&verdict) {
+                known.insert(fault)?;
+            } else {
                 missed += 1;
             }
         }
