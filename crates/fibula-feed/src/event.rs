@@ -1,4 +1,4 @@
-//! What a feed says: which peer announces or withdraws which route, and when.
+//! The events of a feed: which peer announces or withdraws which route, and when.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -36,7 +36,7 @@ pub struct Time {
     pub micros: Option<u32>,
 }
 
-/// An event: what a record or a line of a feed reports.
+/// An event that a record or a line of a feed reports.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// When it was recorded.
@@ -52,11 +52,11 @@ impl Event {
     ///
     /// The error fits [`Loader::events`](crate::Loader::events).
     ///
-    /// The end of a session changes nothing here, as the table does not know who announced what:
+    /// The end of a session changes nothing here, because the table does not record which peer announced a route.
     /// [`AdjRibsIn`](crate::select::AdjRibsIn) does, and it keeps the routes of several peers.
     ///
     /// # Errors
-    /// When the numbers of next hops run out, and those of [`Table::insert`]. The table is as it was then.
+    /// When the numbers of next hops run out, and the errors of [`Table::insert`]. The table is then unchanged.
     pub fn apply(self, table: &Table, next_hops: &mut NextHops) -> io::Result<Outcome> {
         match self.action {
             Action::Announce(route) => {
@@ -82,14 +82,14 @@ impl Event {
     }
 }
 
-/// What a peer can report.
+/// A change that a peer reports.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// The peer has this route: listed in a table dump, or announced.
     Announce(Announcement),
     /// The peer no longer has this route.
     Withdraw(Path),
-    /// The peer's session ended, which withdraws all that it announced (RFC 4271 section 8.2.2).
+    /// The peer's session ended, which withdraws all its announcements (RFC 4271 section 8.2.2).
     SessionEnd,
     /// A session comes up, or fails to: the table stays as it is.
     Nothing,

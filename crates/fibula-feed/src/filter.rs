@@ -1,4 +1,4 @@
-//! Which routes of a feed to take, by what the feed says about them.
+//! Chooses the routes of a feed by their attributes and times.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,8 +12,8 @@ use crate::value::{Facts, Value, asn};
 
 /// Takes the routes that pass every condition; an empty condition is passed by all.
 ///
-/// An update that does not pass withdraws what its peer announced before for the same path, as the peer no longer has that
-/// route. Records outside the times are not read at all.
+/// An update that does not pass withdraws its peer's earlier announcement for the same path, because the peer no longer
+/// has that route. Records outside the times are not read at all.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Filter {
@@ -72,7 +72,7 @@ impl Filter {
     }
 
     fn passes(&self, facts: &Facts<'_>) -> bool {
-        // What is not looked at is not decoded.
+        // Values that the filter does not test are not decoded.
         let origin = if self.origin_as.is_empty() { Label::Absent } else { facts.value(&Value::OriginAs) };
         let as_path = self.as_path.as_ref().and_then(|_| facts.as_path()).unwrap_or_default();
         let communities = if self.communities.is_empty() { None } else { facts.communities() };

@@ -1,15 +1,16 @@
 //! Reads routes: MRT files, BGP updates and text tables, plain or compressed.
 //!
-//! - [`Loader`]: loads whole files and streams into [`LoadedRoutes`] with a [`Report`] of what was found; counts what each peer
-//!   said; or reports every event. [`Selection`] chooses the peers whose routes are taken.
-//! - [`NextHops`]: the labels of the numbered next hops of a table. [`Value`] chooses what the labels are, [`Filter`] which
-//!   routes are taken.
+//! - [`Loader`]: loads whole files and streams into [`LoadedRoutes`] with a [`Report`], counts the announcements and
+//!   withdrawals of each peer, or calls you back for every event. [`Selection`] chooses the peers whose routes are
+//!   taken.
+//! - [`NextHops`]: the labels of the numbered next hops of a table. [`Value`] chooses the kind of labels, and
+//!   [`Filter`] the routes that are taken.
 //! - [`select`]: the rules of the best path, and the routes of all peers as they change.
 //! - [`text`]: reads one line of text. Does no I/O.
 //! - [`mrt`]: reads the records of route collectors and routing daemons. Does no I/O.
-//! - [`bmp`]: reads what a router tells a monitoring station of its peers. Does no I/O.
+//! - [`bmp`]: reads the messages by which a router reports its peers to a monitoring station. Does no I/O.
 //! - [`bgp`]: the messages and path attributes in them.
-//! - [`event`]: what all of these report: a peer announces or withdraws a route.
+//! - [`event`]: the events that all of these report, for example that a peer announces a route.
 //! - [`compression`]: gzip, bzip2, xz and zstd, recognised by their first bytes.
 //!
 //! ```

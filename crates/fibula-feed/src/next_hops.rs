@@ -9,8 +9,8 @@ use indexmap::IndexSet;
 
 use crate::ledger::{set_growth, set_room};
 
-/// What a route leads to, as its table writes it: a next hop, or any other [value](crate::Value). Prints the same;
-/// [`line`](Self::line) prints what a line of text reads back as the same.
+/// The value of a route as its table writes it: a next hop, or any other [value](crate::Value). Prints in the same way.
+/// [`line`](Self::line) prints text that is read back as the same label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
     /// A number: an interface, an index, an AS. 0 is a number like any other; in tables of origin ASes it
@@ -23,7 +23,7 @@ pub enum Label {
     Origins(Box<str>),
     /// Any other text: an interface, a site, an AS path.
     Text(Box<str>),
-    /// What a route does not have of the values that were requested. Prints as `-`.
+    /// A requested value that the route does not have. Prints as `-`.
     Absent,
     /// Several values of one route, in the order in which they were requested.
     Fields(Box<[Label]>),

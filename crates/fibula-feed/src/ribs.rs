@@ -71,7 +71,7 @@ impl Ribs {
     }
 }
 
-/// Inserts the route; the table may take what the ledger has left.
+/// Inserts the route; the table may take all memory that is left in the ledger.
 fn insert<K: Key>(
     rib: &mut Rib<K>,
     route: Route<K>,

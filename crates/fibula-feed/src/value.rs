@@ -1,4 +1,4 @@
-//! What a route leads to: its next hop, or any other thing that its source says about it.
+//! The value of a route: its next hop, or any other property in its source.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,7 +21,7 @@ pub enum Value {
     OriginAs,
     /// The AS path, as bgpdump prints it.
     AsPath,
-    /// The address of the peer that told the route to the collector.
+    /// The address of the peer that sent the route to the collector.
     Peer,
     /// The AS of that peer.
     PeerAs,
@@ -98,7 +98,7 @@ impl Value {
         }
     }
 
-    /// Returns whether a column of this name holds this value and no other, whatever other names the value may have.
+    /// Like [`is_column`](Self::is_column), but accepts only the main name of the value.
     pub(crate) fn is_exactly(&self, name: &str) -> bool {
         match self {
             Self::Column(own) => **own == *name,
@@ -108,7 +108,7 @@ impl Value {
         }
     }
 
-    /// Returns whether only routes of peers have it.
+    /// Returns whether only routes of peers have this value.
     #[must_use]
     pub fn is_of_peers(&self) -> bool {
         !matches!(self, Self::NextHop | Self::OriginAs | Self::Column(_))
@@ -146,7 +146,7 @@ impl fmt::Display for ValueError {
 
 impl core::error::Error for ValueError {}
 
-/// A route of a peer with all that its source says about it.
+/// A route of a peer with all properties in its source.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
     seconds: u32,
@@ -163,7 +163,8 @@ impl fmt::Debug for Facts<'_> {
 }
 
 impl<'a> Facts<'a> {
-    /// Returns what an announcement says; `None` for other events. `fields` are those of its line, if it is one of bgpdump.
+    /// Returns the facts of an announcement; `None` for other events. `fields` are those of its line, if it is one of
+    /// bgpdump.
     #[must_use]
     pub fn of(event: &'a Event, fields: Option<BgpdumpFields<'a>>) -> Option<Self> {
         match &event.action {
@@ -233,7 +234,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns the label that joins the values: of none, the next hop.
+/// Returns the label that joins the values, or the next hop if there are none.
 pub(crate) fn label(values: &[Value], mut of: impl FnMut(&Value) -> Label) -> Label {
     match values {
         [] => of(&Value::NextHop),

@@ -106,7 +106,7 @@ impl Attributes {
         faults: &mut Vec<Fault>,
     ) -> Reading<Decoded> {
         let mut at = Cursor::new(section, base);
-        // What the library gets: the first attribute of each kind, except those with prefixes; mostly one piece.
+        // Input of the library: the first attribute of each kind, except those with prefixes. It is mostly one piece.
         let mut rest = BytesMut::new();
         let mut from = 0;
         let (mut reach, mut unreach, mut next_hop) = (None, None, None);
@@ -159,7 +159,7 @@ impl Attributes {
         self.since
     }
 
-    /// Says that they are from a table dump. A time of 0 is none.
+    /// Marks the attributes as those of a table dump. A time of 0 is unknown.
     pub(crate) fn set_dumped(&mut self, since: u32, is_second_version: bool) {
         self.since = Some(since).filter(|&since| since != 0);
         self.is_of_first_version = !is_second_version;
@@ -175,13 +175,13 @@ impl Attributes {
         self.encoded_bytes
     }
 
-    /// Returns the next hop: that of MP_REACH_NLRI if there is one, otherwise NEXT_HOP.
+    /// Returns the next hop of MP_REACH_NLRI if there is one, otherwise NEXT_HOP.
     #[must_use]
     pub fn next_hop(&self) -> Option<IpAddr> {
         self.next_hop
     }
 
-    /// Returns NEXT_HOP, whatever MP_REACH_NLRI says.
+    /// Returns NEXT_HOP, even if MP_REACH_NLRI has another next hop.
     pub(crate) fn ipv4_next_hop(&self) -> Option<IpAddr> {
         self.parsed.next_hop()
     }
@@ -286,8 +286,8 @@ fn multiprotocol(
     reach: bool,
     rib: RibFamily,
 ) -> Reading<(Multiprotocol, Option<IpAddr>)> {
-    // Many daemons write the whole attribute into table dumps all the same. The first byte tells: a next hop is never 0
-    // bytes long, and every family's number begins with 0.
+    // Many daemons write the whole attribute into table dumps all the same. The first byte distinguishes the two,
+    // because a next hop is never 0 bytes long, and every family's number begins with 0.
     let family = match rib {
         Some(family) if value.peek() != Some(0) => Ok(family),
         _ => family(value.u16("address family")?, value.u8("subsequent address family")?),
@@ -318,8 +318,8 @@ pub(crate) fn family(afi: u16, safi: u8) -> Result<Family, Skipped> {
 }
 
 /// Returns the next hop of MP_REACH_NLRI. The field holds an address, or a global and a link-local address (RFC 2545
-/// section 3), of which the global one counts if there is one; route distinguishers may come before them (RFC 8950
-/// section 3). The outer `None` means any other length.
+/// section 3); the global one counts if there is one. Route distinguishers may come before them (RFC 8950 section 3).
+/// The outer `None` means any other length.
 pub(crate) fn next_hop(bytes: &[u8]) -> Option<Option<IpAddr>> {
     let v6 = |bytes: &[u8]| {
         let octets: [u8; 16] = bytes.try_into().ok()?;

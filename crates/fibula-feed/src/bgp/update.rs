@@ -1,4 +1,4 @@
-//! BGP messages (RFC 4271 section 4), of which only UPDATE changes a table.
+//! BGP messages (RFC 4271 section 4). Only UPDATE changes a table.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl PeerSession {
 pub(crate) const HEADER_BYTES: usize = 19;
 const UPDATE: u8 = 2;
 
-/// Reads the message that fills `bytes`, whose first byte is at `base`, and reports to the sink what it changes.
+/// Reads the message that fills `bytes`, whose first byte is at `base`, and reports its changes to the sink.
 pub(crate) fn message(bytes: &Bytes, base: usize, session: &PeerSession, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = Cursor::new(bytes, base);
     let marker = at.take(16, "marker of the message")?;
@@ -89,7 +89,7 @@ pub(crate) fn update(bytes: &Bytes, base: usize, session: &PeerSession, sink: &m
     let len = at.u16("length of the attributes")?;
     let start = at.position() - base;
     at.take(len.into(), "attributes")?;
-    // Reported as they are found: a message of the early format may hold millions.
+    // Reported as they are found, because a message of the early format may hold millions.
     let mut update = Update { session, sink };
     update.withdraw(withdrawn, Family::Ipv4)?;
 
@@ -133,7 +133,7 @@ impl Update<'_> {
         }
         let mut done = Ok(());
         if !nlri.is_empty() {
-            // NEXT_HOP belongs to these prefixes, whatever MP_REACH_NLRI holds for others.
+            // The next hop in MP_REACH_NLRI, if any, is for the prefixes there; these use NEXT_HOP.
             let next_hop = attributes.ipv4_next_hop();
             done = self.announce(nlri, Family::Ipv4, next_hop, &attributes);
         }

@@ -19,7 +19,7 @@ impl Header {
     pub const BYTES: usize = 6;
 }
 
-/// What a run of bytes begins with.
+/// The result of looking for a message at the start of a run of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// A whole message.
@@ -33,7 +33,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Returns what `bytes` begin with; messages may have at most `limit` bytes.
+    /// Looks for a message at the start of `bytes`. A message may have at most `limit` bytes.
     #[must_use]
     pub fn next(bytes: &[u8], limit: usize) -> Self {
         if let Some(&version) = bytes.first().filter(|&&version| version != VERSION) {

@@ -1,20 +1,21 @@
-//! The BGP Monitoring Protocol (RFC 7854, RFC 8671, RFC 9069): what a router tells a station of its peers and their routes. Does no
-//! I/O.
+//! The BGP Monitoring Protocol (RFC 7854, RFC 8671, RFC 9069), with which a router reports its peers and their routes
+//! to a monitoring station. Does no I/O.
 //!
 //! - [`Header`], [`Frame`]: find the messages in a run of bytes.
-//! - [`decode`]: reports what a message says to a [`Sink`]. [`Peers`] holds which peers are up, and how their routes are written.
+//! - [`decode`]: reports the content of a message to a [`Sink`]. [`Peers`] records which peers are up, and how their
+//!   routes are written.
 //! - [`KINDS`]: the kinds of messages. To add one: a file that defines its `KIND`, and a line there.
 //!
-//! | kind | what it holds |
+//! | kind | content |
 //! |---|---|
 //! | Route Monitoring | an UPDATE of a peer, before or after the router's policy, or of the table that the router uses |
 //! | Statistics Report, Route Mirroring | left out, counted |
-//! | Peer Down, Peer Up | a session of the router ends or begins; the messages that opened it say how routes are written |
-//! | Initiation, Termination | who the router is, and why it ends the session |
+//! | Peer Down, Peer Up | a session of the router ends or begins; the messages that opened it define how routes are written |
+//! | Initiation, Termination | the name of the router, and its reason to end the session |
 //!
-//! What a router tells its own peers (Adj-RIB-Out) is left out, as are peers and messages of kinds that are not known; all is
-//! reported by its kind, as a [`Skipped`]. Nothing resumes after damage, as what was lost may be a withdrawal: the session is to be
-//! closed, and the router then tells everything again.
+//! Routes that a router announces to its own peers (Adj-RIB-Out) are left out, as are peers and messages of unknown
+//! kinds. They are all reported by kind, as a [`Skipped`]. Reading does not resume after damage, because a withdrawal
+//! may have been lost: close the session, and the router will send everything again.
 
 mod frame;
 mod information;
@@ -62,7 +63,7 @@ pub struct Kind {
 pub struct Message {
     /// The header.
     pub header: Header,
-    /// What follows it.
+    /// The bytes after the header.
     pub body: Bytes,
 }
 
@@ -79,28 +80,28 @@ impl Message {
     }
 }
 
-/// Receives what messages say; the routes themselves as [`mrt::Sink`] does.
+/// Receives the content of messages. Routes are reported to the methods of [`mrt::Sink`].
 pub trait Sink: mrt::Sink {
-    /// A peer is up, which exchanges routes of these families. If it was up before, that session has ended.
+    /// A peer is up and exchanges routes of these families. If it was up before, the earlier session has ended.
     fn up(&mut self, peer: &PeerHeader, families: Dual<bool>);
     /// A peer is down, for a reason by RFC 7854 section 4.9: none of its routes hold any more.
     fn down(&mut self, peer: &PeerHeader, reason: u8);
     /// Routes of a peer follow. Returns whether they are wanted; if not, they are passed over without decoding them.
     fn routes(&mut self, peer: &PeerHeader) -> bool;
-    /// All routes of a family that a table of the peer has have been told.
+    /// All routes of a family in a table of the peer have been sent.
     fn end_of_rib(&mut self, peer: &PeerHeader, family: Family);
-    /// The router says who it is: its name, or its description.
+    /// The router has identified itself: by its name, or by its description if it sends no name.
     fn router(&mut self, name: &str);
     /// The router is about to end the session, for a reason.
     fn ends(&mut self, reason: &str);
 }
 
-/// Reads a message and reports to `sink` what it says. `peers` holds those that are up by the messages before.
+/// Reads a message and reports its content to `sink`. `peers` holds the peers that are up after the messages before it.
 ///
 /// Offsets of faults count from the beginning of the message.
 ///
 /// # Errors
-/// When the message is damaged: what it says is not known, or only to that place, so that the session is of no use any more.
+/// When the message is damaged. Some or all of its content is then unknown, so the session is of no use any more.
 pub fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Result<(), Fault> {
     match KINDS.iter().find(|kind| kind.number == message.header.kind) {
         Some(kind) => (kind.decode)(message, peers, sink),

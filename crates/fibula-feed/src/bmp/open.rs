@@ -1,4 +1,5 @@
-//! OPEN messages (RFC 4271 section 4.2) within Peer Up: what decides how the routes of the peer are written.
+//! OPEN messages (RFC 4271 section 4.2) within Peer Up: the capabilities that decide how the routes of the peer are
+//! written.
 
 use fibula::net::{Dual, Family};
 
@@ -8,14 +9,14 @@ use crate::mrt::{Cursor, FaultKind, Reading};
 const OPEN: u8 = 1;
 /// The type of parameters that hold capabilities (RFC 5492 section 4).
 const CAPABILITIES: u8 = 2;
-/// A length, and then a type, that say that lengths have two bytes (RFC 9072 section 2).
+/// The length, and then the type, which announce lengths of two bytes (RFC 9072 section 2).
 const EXTENDED: u8 = 255;
 /// Codes of capabilities: RFC 4760, RFC 6793, RFC 7911.
 const MULTIPROTOCOL: u8 = 1;
 const FOUR_OCTETS: u8 = 65;
 const ADD_PATH: u8 = 69;
 
-/// What an OPEN says of interest.
+/// The capabilities in an OPEN that matter here.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Open {
     /// AS numbers have four bytes.

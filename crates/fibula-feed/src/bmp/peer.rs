@@ -18,12 +18,12 @@ const TWO_OCTETS: u8 = 0x20;
 const OUT: u8 = 0x10;
 const FILTERED: u8 = 0x80;
 
-/// What a peer is.
+/// The kind of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PeerKind {
     /// A peer of the router's main instance.
     Global,
-    /// A peer of a VRF, with the route distinguisher of that.
+    /// A peer of a VRF, which its route distinguisher names.
     Distinguished,
     /// A peer of another instance of the router, which has a number of its own.
     Local,
@@ -31,10 +31,10 @@ pub enum PeerKind {
     LocRib,
 }
 
-/// What tells peers of a router apart.
+/// The identity of a peer among those of its router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId {
-    /// What the peer is.
+    /// The kind of the peer.
     pub kind: PeerKind,
     /// The VRF or the instance that it belongs to.
     pub distinguisher: Distinguisher,
@@ -42,19 +42,19 @@ pub struct PeerId {
     pub address: IpAddr,
 }
 
-/// Which table of a peer routes are in.
+/// The table of a peer that routes are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeerTable {
-    /// What the peer has announced: before the router's policy, or after it.
+    /// Routes that the peer has announced: before the router's policy, or after it.
     AdjRibIn {
         /// After the policy.
         post_policy: bool,
     },
-    /// What the router announces to the peer (RFC 8671).
+    /// Routes that the router announces to the peer (RFC 8671).
     AdjRibOut,
-    /// What the router uses (RFC 9069).
+    /// Routes that the router uses (RFC 9069).
     LocRib {
-        /// Only a part of it is told.
+        /// The router reports only some of them.
         filtered: bool,
     },
 }
@@ -70,7 +70,7 @@ pub struct PeerHeader {
     pub table: PeerTable,
     /// When the routes were heard of.
     pub time: Time,
-    /// Whether AS paths are told with numbers of two bytes.
+    /// Whether AS paths are written with AS numbers of two bytes.
     pub two_octets: bool,
 }
 
@@ -118,26 +118,27 @@ impl PeerHeader {
 #[derive(Debug, Default)]
 pub struct Peers {
     up: HashMap<PeerId, MessageFormat>,
-    /// The router has told that a Loc-RIB is down, so it tells when one is up, too.
+    /// The router has reported that a Loc-RIB is down, so it also reports when one is up.
     tells_loc_rib: bool,
 }
 
 /// How the messages of a peer are written.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MessageFormat {
-    /// Of AS paths, where the header does not say two bytes; `None` if the session with the peer did not agree on four.
+    /// Width of AS numbers where the header does not say two bytes; `None` if the session with the peer did not agree
+    /// on four.
     pub(super) width: Option<AsWidth>,
     pub(super) add_path: Dual<bool>,
 }
 
 impl Peers {
-    /// Returns how many there are.
+    /// Returns the number of peers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.up.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no peers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.up.is_empty()
@@ -156,15 +157,15 @@ impl Peers {
         self.up.remove(id).is_some()
     }
 
-    /// Returns whether routes may come without a Peer Up: those of a Loc-RIB, as GoBGP 3.10 tells them. They are written with four
-    /// bytes for an AS (RFC 9069 section 4.2), without identifiers of paths.
+    /// Returns whether routes may come without a Peer Up. Those of a Loc-RIB may, because GoBGP 3.10 sends them so.
+    /// They are written with four bytes for an AS (RFC 9069 section 4.2), without identifiers of paths.
     pub(super) fn may_begin_untold(&self, header: &PeerHeader) -> bool {
         header.id.kind == PeerKind::LocRib && !self.tells_loc_rib
     }
 }
 
-/// What tells the VRFs or instances of a router apart: a route distinguisher (RFC 4364 section 4.2), or any number of 64 bits; 0 for
-/// the main instance.
+/// The number that distinguishes the VRFs or instances of a router: a route distinguisher (RFC 4364 section 4.2), or
+/// any number of 64 bits; 0 for the main instance.
 ///
 /// Reads and prints as `64500:7`, `192.0.2.1:7`, or a number alone where it is none of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

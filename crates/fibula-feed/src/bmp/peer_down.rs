@@ -10,12 +10,12 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
     let mut at = message.cursor();
     let Some(header) = PeerHeader::read(&mut at, sink)? else { return Ok(()) };
     let start = at.position();
-    // What follows explains the reason, and changes nothing.
+    // The bytes after the reason only explain it.
     let reason = at.u8("reason")?;
     if peers.remove(&header.id) {
         sink.down(&header, reason);
     } else {
-        // FRR tells it of every attempt to begin a session.
+        // FRR sends a Peer Down for every attempt to begin a session.
         sink.skipped(Skipped::STATE_CHANGE, start);
     }
     Ok(())

@@ -22,7 +22,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
     let both = |one: Dual<bool>, other: Dual<bool>| Dual::new(one.v4 && other.v4, one.v6 && other.v6);
     let mut add_path = both(sent.receives, received.sends);
     if let PeerTable::LocRib { .. } = header.table {
-        // There is no peer: both messages are the router's own, and say how it writes (RFC 9069 section 5.1).
+        // A Loc-RIB has no peer: both messages are the router's own, and define how it writes (RFC 9069 section 5.1).
         add_path = Dual::new(sent.sends.v4 || add_path.v4, sent.sends.v6 || add_path.v6);
     }
     let four_octets = sent.four_octets && received.four_octets;

@@ -1,5 +1,5 @@
-//! Messages without routes of their own: Statistics Report (RFC 7854 section 4.8) and Route Mirroring (section 4.7), which repeats
-//! messages of a peer word for word, also such as the router has refused.
+//! Messages without routes of their own: Statistics Report (RFC 7854 section 4.8) and Route Mirroring (section 4.7).
+//! The latter repeats messages of a peer word for word, including those that the router has refused.
 
 use super::peer::Peers;
 use super::{Kind, Message, Sink};

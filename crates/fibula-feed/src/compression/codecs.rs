@@ -39,7 +39,7 @@ impl Codec for Bzip2 {
                 let bytes = u64::from(level - b'0') * BZIP2_LEVEL_BYTES;
                 window.charge("bzip2", "block", bytes, bytes)
             }
-            // The decoder says what is wrong.
+            // The decoder itself reports the fault.
             _ => Ok(()),
         }
     }

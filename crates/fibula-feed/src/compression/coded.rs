@@ -1,7 +1,8 @@
 //! A decoder over a reader.
 //!
-//! The libraries have readers of their own, but those drop what a step has decoded if it ends with an error, and report
-//! zeros after a stream as damage. Here the decoders run over buffers, so that all their output comes before the error.
+//! The libraries have readers of their own. However, those drop the output of a step that ends with an error, and
+//! report zeros after a stream as damage. Here the decoders run over buffers, so that all their output comes before the
+//! error.
 
 use std::io::{self, BufRead, Read};
 
@@ -26,7 +27,7 @@ pub(super) trait Codec {
         Ok(())
     }
 
-    /// Charges what a step that ran out of memory needed; returns whether to try the step again.
+    /// Charges the memory for which the last step failed; returns whether to try the step again.
     fn allow(&mut self, _window: &mut WindowCharge) -> io::Result<bool> {
         Ok(false)
     }
@@ -38,7 +39,7 @@ pub(super) trait Codec {
     fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> io::Result<bool>;
 }
 
-/// Bytes at the beginning of a stream that tell how much memory it needs.
+/// Bytes at the beginning of a stream from which its memory need is known.
 const HEAD_BYTES: usize = 4;
 
 /// Reads streams one after another.

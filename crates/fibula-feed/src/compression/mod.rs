@@ -1,8 +1,8 @@
 //! Compressed streams, told apart by their first bytes and never by a file name.
 //!
-//! Members, streams and frames that follow each other are read as one, as the usual tools write and read them, and
-//! zeros after the last one are ignored; anything else is damage. All decoders are Rust. What was decoded before a
-//! stream was cut off or damaged is returned before the error.
+//! Members, streams and frames that follow each other are read as one, because the usual tools write and read them so.
+//! Zeros after the last one are ignored; anything else is damage. All decoders are Rust. Data decoded before the place
+//! where a stream is cut off or damaged is returned before the error.
 //!
 //! The memory that a stream makes its decoder keep (the dictionary of xz, the window of zstd, the block of bzip2)
 //! counts against the memory limit; a stream that needs more is refused.
@@ -83,17 +83,17 @@ pub struct Decompressor<R> {
     compression: Compression,
     /// Bytes returned so far.
     bytes_made: u64,
-    /// Whether the stream may become as long as it likes.
+    /// Whether the output may exceed [`MOST_RATIO`].
     any_ratio: bool,
-    /// Whether it became too long.
+    /// Whether the output has exceeded it.
     is_bomb: bool,
 }
 
-/// Bytes that a compressed stream may give at most for one of its own, after the first ones. The best of honest data, zeros apart,
-/// give a tenth of it.
+/// Most bytes that a compressed stream may give for one of its own, after the first ones. Honest data, apart from
+/// zeros, reaches a tenth of it at best.
 const MOST_RATIO: u64 = 2_000;
 
-/// Bytes that a compressed stream gives before its ratio is looked at.
+/// Bytes that a compressed stream gives before its ratio is checked.
 const FREE_BYTES: u64 = 64 << 20;
 
 enum Decoder<R> {
@@ -104,15 +104,15 @@ enum Decoder<R> {
     Zstd(Box<ZstdDecoder<R>>),
 }
 
-/// What made a read fail.
+/// The cause of a failed read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadFault {
     /// The input could not be read.
     Input,
-    /// The compressed stream is cut off. What was read before is good, as far as can be told without the checksum that
-    /// was cut off.
+    /// The compressed stream is cut off. The data read before the cut is good, as far as can be known without the
+    /// checksum that was cut off.
     EndsEarly,
-    /// The compressed stream is damaged. What was read before may be damaged too, because checksums follow the data
+    /// The compressed stream is damaged. The data read before may be damaged too, because checksums follow the data
     /// they cover.
     Damaged,
     /// The compressed stream needs more memory than it may take.
@@ -120,7 +120,7 @@ pub enum ReadFault {
 }
 
 impl<R: Read> Decompressor<R> {
-    /// Looks at the first bytes of `input` and prepares to read what follows.
+    /// Recognises the compression by the first bytes of `input`, and prepares to read the content.
     ///
     /// # Errors
     /// When the input cannot be read.
@@ -136,7 +136,7 @@ impl<R: Read> Decompressor<R> {
         Self::charged(input, &Ledger::new(limits.memory_bytes))
     }
 
-    /// Like [`within`](Self::within), with one limit for this and everything else that is charged to `ledger`.
+    /// Like [`within`](Self::within), but shares one limit with everything else that is charged to `ledger`.
     pub(crate) fn charged(input: R, ledger: &Ledger) -> io::Result<Self> {
         let mut source = CountedReader::new(input);
         let compression = match source.peek(Compression::MAGIC_BYTES) {
@@ -161,7 +161,7 @@ impl<R: Read> Decompressor<R> {
 }
 
 impl<R> Decompressor<R> {
-    /// How the input is compressed.
+    /// Returns how the input is compressed.
     #[must_use]
     pub fn compression(&self) -> Compression {
         self.compression
@@ -180,7 +180,7 @@ impl<R> Decompressor<R> {
         self.source().position()
     }
 
-    /// What made the last read fail.
+    /// Returns the cause of the last failed read.
     #[must_use]
     pub fn fault(&self) -> ReadFault {
         let refused = match &self.decoder {
@@ -194,7 +194,7 @@ impl<R> Decompressor<R> {
         } else if refused || self.is_bomb {
             ReadFault::TooLarge
         } else if self.source().has_ended() {
-            // A decoder that finds a fault in what it has does not ask for more.
+            // A decoder that finds a fault in the bytes it has does not try to read more.
             ReadFault::EndsEarly
         } else {
             ReadFault::Damaged

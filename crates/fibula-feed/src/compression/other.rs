@@ -55,7 +55,7 @@ const MAGICS: &[Magic] = &[
 /// The marker between the data and the description of a MaxMind database.
 const MMDB_MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 
-/// A database as a file that is not compressed is a feed; what comes here is a stream.
+/// A database file that is not compressed is read as a feed; only streams get this far.
 const MMDB: &str = "a MaxMind database (MMDB) as a stream";
 
 impl OtherForm {

@@ -60,7 +60,7 @@ impl<R: Read> CountedReader<R> {
     /// Returns the first `count` bytes, or fewer if the input has fewer. Must be called before any other read.
     pub(super) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end < count && self.more()? > 0 {}
-        // Looking ahead must not tell a decoder that the input has ended; only reading on does.
+        // A decoder must not see the input as ended because of a look-ahead; only reading on may end it.
         self.ended = false;
         Ok(&self.buffer[..self.end.min(count)])
     }

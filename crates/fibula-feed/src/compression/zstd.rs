@@ -12,7 +12,8 @@ use crate::ledger::Ledger;
 /// An empty raw block, the last of its frame (RFC 8878 section 3.1.1.2), and room for a checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
-/// Largest window that is accepted, that of the `zstd` tool without `--long`; a header can claim terabytes.
+/// Largest window that is accepted, as by the `zstd` tool without `--long`. It is limited because a header can claim
+/// terabytes.
 const LIMIT_BYTES: u64 = 128 << 20;
 
 /// Longest header of a frame, its magic included (RFC 8878 section 3.1.1.1).
@@ -154,8 +155,8 @@ impl<R: Read> ZstdDecoder<R> {
             self.decoder.decode_blocks(&mut self.input, one).map_err(invalid)
         };
         let Err(error) = decoded else { return Ok(()) };
-        // The decoder holds back a whole window until the frame ends, often all it has. So a frame that cannot be read
-        // further is ended by an empty last block.
+        // A frame that cannot be read further is ended by an empty last block, because the decoder holds back a whole
+        // window until the frame ends. That window is often all of the output.
         let ended = self.decoder.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::UptoBlocks(1));
         debug_assert!(ended.is_ok(), "a valid block");
         self.pending = Some(error);

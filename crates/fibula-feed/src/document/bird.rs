@@ -29,7 +29,7 @@ pub(super) fn read(head: &TextHead<'_>) -> Box<dyn Document> {
 
 #[derive(Default)]
 struct Bird {
-    /// The only table of the text, whatever its name.
+    /// The name of the only table of the text.
     own: Option<String>,
     /// The table whose routes come, unless it is the main one.
     table: Option<String>,
@@ -179,7 +179,7 @@ impl Document for Bird {
         }
         if line.starts_with('\t') || !(line.contains('[') && line.contains('(')) {
             let Some(route) = &mut self.route else {
-                // What follows a route that was misread belongs to it.
+                // Indented lines after a misread route belong to it.
                 return if line.starts_with('\t') {
                     Ok(())
                 } else {

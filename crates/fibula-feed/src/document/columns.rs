@@ -1,4 +1,4 @@
-//! Columns under a header, aligned by blanks: what command lines of network software print.
+//! Columns under a header, aligned by blanks, as the command lines of network software print them.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ const PREFIX: &[&str] = &[
     "dest prefix",
 ];
 
-/// Most columns. Each row has a cell for every column, so that many columns would make short rows expensive.
+/// Most columns. The number is limited because each row has a cell for every column, so short rows would be expensive.
 const MOST_COLUMNS: usize = 64;
 
 /// A title and the command may come before the header.

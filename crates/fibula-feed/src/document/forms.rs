@@ -15,9 +15,9 @@ pub struct TableForm {
     pub short: &'static str,
     /// A description of the form, for people.
     pub what: &'static str,
-    /// Who writes it.
+    /// Programs or organisations that write it.
     pub written_by: &'static str,
-    /// By what it is recognised.
+    /// How it is recognised.
     pub recognised: &'static str,
     /// Which of several routes of a prefix is used.
     pub choice: Choice,
@@ -90,16 +90,16 @@ impl fmt::Debug for Hostile {
     }
 }
 
-/// Says how many lines of the head are of a form.
+/// Returns how many lines of the head are of a form.
 type Claims = fn(&TextHead<'_>, &Settings<'_>) -> usize;
 
 /// Returns the reader of a text with this head, or why the form cannot be read.
 type Open = fn(&TextHead<'_>, &Settings<'_>) -> Result<Box<dyn Document>, String>;
 
-/// What reads a form.
+/// The reader of a form.
 #[derive(Clone, Copy)]
 pub(crate) enum Reader {
-    /// Told by their first or last bytes before the text is looked at.
+    /// Recognised by their first or last bytes before the text is examined.
     Binary,
     /// Lines that are read one by one, whatever the lines around them are.
     Lines,
@@ -312,7 +312,7 @@ impl TableForm {
         table
     }
 
-    /// Returns whether the form can be named for a file: one that is told by its bytes needs no name.
+    /// Returns whether the form can be named for a file. A form that is recognised by its bytes needs no name.
     #[must_use]
     pub fn is_text(&self) -> bool {
         !matches!(self.reader, Reader::Binary)
@@ -456,7 +456,7 @@ const UNREAD: &[Unread] = &[
 /// How a text is read.
 pub(crate) enum Settled {
     Form(&'static TableForm),
-    /// It is known, and not read: its name, and what is read instead.
+    /// A known form that is not read: its name, and the form to use instead.
     Unread(&'static str, &'static str),
 }
 
@@ -482,7 +482,7 @@ pub(crate) fn settle(head: &TextHead<'_>, settings: &Settings<'_>, lines: fn(&st
             best = Some((count, form));
         }
     }
-    // What no form recognises is refused line by line, with their places.
+    // A text that no form recognises is refused line by line, so that the error names the lines.
     let other = if by_columns { "csv" } else { "lines" };
     let form = best.map(|(_, form)| form).or_else(|| TableForm::named(other));
     Settled::Form(form.expect("both are in the list"))

@@ -1,4 +1,4 @@
-//! What `ip route` prints on Linux: a route a line, or a route of several next hops with one on each line after it.
+//! Output of `ip route` on Linux: a route a line, or a route of several next hops with one on each line after it.
 
 use fibula::net::{Family, HostBits, parse_address};
 
@@ -58,11 +58,12 @@ const WITH_VALUE: &[&str] = &[
     "preference",
 ];
 
-/// Words that stand alone.
+/// Words without a value.
 const FLAGS: &[&str] =
     &["onlink", "pervasive", "linkdown", "dead", "offload", "trap", "notify", "rt_offload"];
 
-/// The tables that answer where no rule names another: `ip route show table all` does not name the main one.
+/// The tables that the kernel's default rules look up. A route without a table is in one of them, too, because
+/// `ip route show table all` does not name the main one.
 const MAIN: &[&str] = &["main", "254", "default", "253"];
 
 /// Most bytes of a route with all its next hops.
@@ -92,7 +93,7 @@ fn is_prefix(word: &str) -> bool {
     word == "default" || text::place(word, HostBits::Mask).is_ok()
 }
 
-/// Returns whether nothing else has such lines.
+/// Returns whether only `ip route` prints such a line.
 fn is_strong(line: &str) -> bool {
     if line.contains('\\') && line.contains("nexthop ") {
         return true;
@@ -111,7 +112,7 @@ fn is_strong(line: &str) -> bool {
     }
 }
 
-/// Returns whether a line goes with the strong ones.
+/// Returns whether a line may be of this form if others certainly are.
 fn is_weak(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let words: [&str; 4] = core::array::from_fn(|_| words.next().unwrap_or_default());

@@ -21,7 +21,7 @@ pub(super) fn read() -> Box<dyn Document> {
 
 struct List;
 
-/// Returns what a line says, if that is a prefix or a range and nothing else.
+/// Returns the prefix or range of a line, if the line has nothing else.
 fn entry(line: &str) -> Option<RouteScope<'_>> {
     let text = line.find(['#', ';']).map_or(line, |at| &line[..at]).trim();
     let mut words = text.split_ascii_whitespace();

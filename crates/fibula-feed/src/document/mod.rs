@@ -1,7 +1,7 @@
-//! Texts in which a line alone is not a route: tables with columns, JSON, and what routers and Linux print.
+//! Texts in which a line alone is not a route: tables with columns, JSON, and the output of routers and of Linux.
 //!
-//! A document takes lines, or JSON a stream, and gives records: where a route applies, and named fields. Which of the fields
-//! becomes the label of a route, [`Value`] says. Does no I/O but for the stream of JSON.
+//! A document takes lines, or for JSON a stream, and yields records: where a route applies, and named fields. [`Value`]
+//! chooses which of the fields becomes the label of a route. Does no I/O except for the stream of JSON.
 
 mod bird;
 mod columns;
@@ -29,7 +29,7 @@ pub(crate) use head::TextHead;
 pub(crate) use json::JsonReader;
 pub(crate) use record::{Addresses, TableRecord};
 
-/// Which columns of a table hold what, by their names, or by their numbers from 1 where it has no header.
+/// Names of the columns of a table, or their numbers from 1 if it has no header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Columns {
@@ -72,14 +72,14 @@ impl Columns {
     }
 }
 
-/// What the reader of a document is told.
+/// Settings for the reader of a document.
 pub(crate) struct Settings<'a> {
     pub(crate) columns: &'a Columns,
     /// The values that will be requested of each route.
     pub(crate) values: &'a [Value],
 }
 
-/// Reading stops: why, the taker knows.
+/// Tells the reader to stop; the [`Take`] has recorded why.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stop;
 
@@ -92,7 +92,7 @@ pub enum ByRule {
     SourceSpecific,
 }
 
-/// Takes what a document says.
+/// Receives the routes and faults of a document.
 pub(crate) trait Take {
     /// Takes a route, which began on this line.
     fn record(&mut self, record: &TableRecord<'_>, line: u64, text: &str) -> Result<(), Stop>;

@@ -1,4 +1,4 @@
-//! What `netstat -rn` and `route -n` print on Linux: columns under a header. Of several routes the lowest metric is in use.
+//! Output of `netstat -rn` and `route -n` on Linux: columns under a header. The route with the lowest metric is in use.
 
 use super::head::TextHead;
 use super::ip_route::is_prompt;

@@ -54,7 +54,7 @@ pub(crate) trait Fields {
     /// Returns the text of a value, if the route has it.
     fn text(&self, value: &Value) -> Option<Cow<'_, str>>;
 
-    /// Returns what the route leads to if it names no next hop: the first field that does not say where it applies.
+    /// Returns the value of a route that names no next hop: the first field that does not say where the route applies.
     fn first(&self) -> Option<Cow<'_, str>> {
         None
     }
@@ -65,7 +65,7 @@ pub(crate) struct TableRecord<'a> {
     pub(crate) place: RouteScope<'a>,
     /// Of several routes of a prefix the one with the lowest rank is in use, of equals the first; without a rank, the last.
     pub(crate) rank: Option<u64>,
-    /// The family of `default`, where the words of the route tell it.
+    /// The family of `default`, if the words of the route give it.
     pub(crate) family: Option<Family>,
     /// The VRF or the table; `None` is the one that is read if none is named.
     pub(crate) vrf: Option<&'a str>,
@@ -86,7 +86,7 @@ impl<'a> TableRecord<'a> {
                 match (text, self.fields.text(&Value::AsPath)) {
                     (Some(text), _) => value::origins(text),
                     (None, Some(path)) => value::origin(&path),
-                    // The number that a table leads to may be an AS.
+                    // The number that is a route's only value may be an AS.
                     (None, None) => value::plain(&self.next_hop(), value),
                 }
             }
@@ -101,7 +101,7 @@ impl<'a> TableRecord<'a> {
         text.map_or(Label::Absent, |text| Label::of_text(&text))
     }
 
-    /// Returns the origin where the route has it in a field of its own that is not its next hop.
+    /// Returns the origin if the route has it in a field of its own, and it is not the next hop.
     fn named_origin(&self) -> Label {
         let text = self.fields.text(&Value::OriginAs).filter(|text| !text.trim().is_empty());
         let origin = text.map_or(Label::Absent, |text| value::origins(&text));
@@ -125,7 +125,7 @@ impl<'a> TableRecord<'a> {
         filter.passes_fields(&self.value(&Value::OriginAs), &text(Value::AsPath), &text(Value::Communities))
     }
 
-    /// Returns whether the next hop is an address of IPv6, or of IPv4: only where nothing else tells the family.
+    /// Returns whether the next hop is an address of IPv6 or of IPv4. Use it only where nothing else gives the family.
     pub(crate) fn next_hop_family(&self) -> Option<Family> {
         let next_hop = self.fields.text(&Value::NextHop)?;
         parse_address(next_hop.trim().as_bytes()).ok().map(|address| match address {

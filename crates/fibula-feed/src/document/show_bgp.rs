@@ -1,4 +1,4 @@
-//! What `show bgp` and `show ip bgp` print, in columns under a header: of several paths of a prefix the best one.
+//! Output of `show bgp` and `show ip bgp`: columns under a header. The best of several paths of a prefix is used.
 
 use std::net::Ipv4Addr;
 
@@ -82,7 +82,7 @@ impl ShowBgp {
     }
 }
 
-/// Returns the prefix of a network, whose length is left out where it is that of its class.
+/// Returns the prefix of a network. Its length is left out if it is the length of the address's class.
 fn prefix_of(word: &str) -> Option<String> {
     if let (false, Ok(address)) = (word.contains('/'), word.parse::<Ipv4Addr>()) {
         let length = match address.octets()[0] {
@@ -115,7 +115,7 @@ impl Document for ShowBgp {
         {
             return Ok(());
         }
-        // A mark may stand right before the prefix, which then begins a column earlier.
+        // A mark may be right before the prefix, which then begins a column earlier.
         let is_earlier = line
             .as_bytes()
             .get(..=columns.network)

@@ -1,4 +1,4 @@
-//! What `show ip route` prints in vtysh of FRRouting and Quagga: of several routes of a prefix the selected one.
+//! Output of `show ip route` in vtysh of FRRouting and Quagga. The selected one of several routes of a prefix is used.
 
 use fibula::net::HostBits;
 
@@ -36,7 +36,7 @@ struct VtyshRoute {
     prefix: String,
     /// `[distance/metric]`
     cost: Option<String>,
-    /// The next hop in use: what the line says after the prefix, and whether packets take it.
+    /// The next hop in use: the text after the prefix, and whether packets take it.
     next_hop: Option<(String, bool)>,
 }
 

@@ -43,10 +43,10 @@ const BATCH: usize = 4096;
 /// Most bytes of path attributes that the events of a batch keep, as they were encoded.
 const BATCH_ATTRIBUTE_BYTES: usize = 256 << 10;
 
-/// What to decode of blocks.
+/// Decodes blocks. The fields choose the events that are kept.
 pub(super) struct BlockDecoder<'a> {
     pub(super) wanted: &'a Wanted,
-    /// This family only.
+    /// Keep this family only.
     pub(super) family: Option<Family>,
     /// Whether to report all changes, to count the routes of all peers.
     pub(super) counting: bool,
@@ -54,7 +54,7 @@ pub(super) struct BlockDecoder<'a> {
     pub(super) attributes: bool,
     /// Which events to take.
     pub(super) filter: &'a Filter,
-    /// The values that become the label of a route: of none, its next hop.
+    /// The values that become the label of a route; the next hop if there are none.
     pub(super) values: &'a [Value],
 }
 
@@ -124,7 +124,7 @@ struct Gatherer<'a> {
     wanted: Vec<[bool; 2]>,
     /// Indices in `batch.counts` of the peers that are named in their records.
     named: HashMap<Peer, usize>,
-    /// Index of the one that occurred last.
+    /// Index of the peer that occurred last.
     last: Option<usize>,
     attribute_bytes: usize,
     goes_on: bool,
@@ -165,7 +165,7 @@ impl<'a> Gatherer<'a> {
         self.attribute_bytes = 0;
         self.scratch.batch = self.scratch.batch.wrapping_add(1);
         if self.scratch.batch == 0 {
-            // The batch numbers start over: old ones must not look like new ones.
+            // The batch numbers start over, so old ones must not look like new ones.
             self.scratch.listed.clear();
             self.scratch.batch = 1;
         }
@@ -407,7 +407,7 @@ fn work_through(tasks: &Mutex<Receiver<Task>>, gate: &Gate, decoder: &BlockDecod
         let next = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((block, result)) = next else { return };
         let held_bytes = block.held_bytes();
-        // A panic is handed to the consumer: a thread that ended with it would leave others waiting.
+        // A panic is passed to the consumer, because a thread that ended with it would leave others waiting.
         let decoded = panic::catch_unwind(AssertUnwindSafe(|| {
             // The consumer receives nothing more once it has stopped.
             decoder.decode(block, &mut scratch, &mut |batch| result.send(Ok(batch)).is_ok());

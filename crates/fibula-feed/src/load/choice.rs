@@ -15,8 +15,8 @@ use crate::value::asn;
 /// Selects the peers whose routes become the table, if a feed has several.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// For each family, the routes of the peer that has the most at the end of the feed; if several have as many, of
-    /// the one with the lowest address. The feed is read twice.
+    /// For each family, the routes of the peer that has the most at the end of the feed. If several peers have equally
+    /// many, the one with the lowest address is taken. The feed is read twice.
     ///
     /// For updates, the first reading keeps the paths of all peers, within the limits.
     #[default]
@@ -143,15 +143,15 @@ impl Tally {
         self.peers.values_mut().for_each(|counts| counts.routes = Some(live.routes(counts)));
     }
 
-    /// Prepares for the second reading: keeps the peers and their routes, and resets what is counted again.
+    /// Prepares for the second reading: keeps the peers and their routes, and resets the other counts.
     pub(super) fn restart(&mut self) {
         for counts in self.peers.values_mut() {
             *counts = PeerCounts { routes: counts.routes, ..PeerCounts::new(counts.peer) };
         }
     }
 
-    /// Returns the peer of each family that has the most routes at the end; if several have as many, the one with the
-    /// lowest address.
+    /// Returns the peer of each family that has the most routes at the end. If several have equally many, it is the one
+    /// with the lowest address.
     pub(super) fn most(&self) -> Wanted {
         let most = |slot: usize| {
             let routes = |counts: &PeerCounts| counts.routes.map_or(0, |routes| routes[slot]);

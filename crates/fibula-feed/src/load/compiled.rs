@@ -18,12 +18,13 @@ use crate::next_hops::quoted;
 
 /// Returns the feed as it is, or as the text of its routes if it is a compiled table or the file of a MaxMind database.
 pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits, ledger: &Ledger) -> Result<Feed<'a>, LoadError> {
-    // What other feeds hold is not there for this one.
+    // Memory that other feeds hold is not available for this one.
     let limits = Limits { memory_bytes: ledger.free_bytes(), ..limits };
     match feed {
         Feed::File(path) => {
             let name: Arc<str> = path.to_string_lossy().into();
-            // Whatever cannot be opened or looked at is reported where it is read. Opening a FIFO is an event for its writer.
+            // Files that cannot be opened are reported where they are read. A FIFO is not opened here, because opening
+            // it wakes its writer.
             let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
             if !is_file {
                 return Ok(Feed::File(path));
@@ -41,12 +42,12 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits, ledger: &Ledger) ->
         Feed::Replay(paths) => Ok(Feed::Replay(paths)),
         Feed::Reader { name, mut input, form } => {
             let mut head = Vec::new();
-            // A failure comes again when the stream is read on.
+            // If this fails, the error is returned again when the stream is read on.
             let looked = (&mut input).take(file::MAGIC_BYTES as u64).read_to_end(&mut head);
             if looked.is_ok() && file::is_table_file(&head) {
                 let read = |error| LoadError::new(&name, LoadErrorKind::Read { bytes: 0, error });
                 let mut held = Held::new(ledger);
-                // The bytes and the table that is made of them are there at the same time.
+                // At most half, because the bytes and the table that is made of them exist at the same time.
                 let most = limits.memory_bytes.map_or(u64::MAX, |free| free as u64 / 2);
                 (&mut input).take(most).read_to_end(&mut head).map_err(read)?;
                 held.add(head.len().saturating_mul(2)).map_err(|error| {
@@ -136,7 +137,7 @@ fn write<K: Key>(table: &TableFile, part: &Part<K>, next: &mut usize, lines: &mu
     for Route { prefix, next_hop } in (*next..end).filter_map(|at| routes.get(at)) {
         match table.value(next_hop) {
             Some(label) => writeln!(lines, "{prefix} {}", quoted(&String::from_utf8_lossy(label)))?,
-            // What another program made without labels.
+            // The table was made without labels, by another program.
             None => writeln!(lines, "{prefix} {next_hop}")?,
         }
     }

@@ -19,17 +19,17 @@ use crate::value::Value;
 /// Most names of VRFs that are kept for the message.
 const MOST_VRFS: usize = 1000;
 
-/// Takes what a document says into the table.
+/// Takes the routes of a document into the table.
 pub(super) struct Taker<'t, 'a, 'b> {
     pass: &'t mut Pass<'a, 'b>,
-    /// Why reading stops.
+    /// The reason why reading stops.
     failure: Option<LoadError>,
     /// Whether a route was read, in whatever VRF.
     found: bool,
     /// Whether one was in the VRF that is read.
     found_in_vrf: bool,
     defaults: Defaults,
-    /// Whether the present line said something.
+    /// Whether the present line had a route or a fault; otherwise it is a comment.
     spoke: bool,
 }
 
@@ -40,7 +40,7 @@ struct Defaults {
     seen: [bool; 2],
     /// The family of the last route, and of the first one.
     last: Option<Family>,
-    /// The best of those with a next hop of IPv4, of IPv6, and of none of them.
+    /// The best of those with a next hop of IPv4, of IPv6, and of neither.
     waiting: [Option<Waiting>; 3],
 }
 
@@ -258,7 +258,7 @@ impl<'t, 'a, 'b> Taker<'t, 'a, 'b> {
             waiting.into_iter().enumerate().filter_map(|(at, waiting)| Some((at, waiting?))).collect();
         all.sort_by_key(|(_, waiting)| waiting.line);
         for (at, Waiting { rank, label, line, before }) in all {
-            // Where the other routes do not tell it, the next hop does.
+            // If the other routes do not give the family, the next hop does.
             let own = [Some(Family::Ipv4), Some(Family::Ipv6), None][at];
             let family = named.or(only).or(own).or(before).or(self.defaults.last).unwrap_or(Family::Ipv4);
             self.take(all_of(family), rank, label, line)?;

@@ -58,7 +58,7 @@ pub(super) enum LoadErrorKind {
         lines: u64,
         first: Option<BadLine>,
     },
-    /// The text is in a form that is known and not read: its name, and what is read instead.
+    /// The text is in a known form that is not read: its name, and the form to use instead.
     Unread {
         form: &'static str,
         instead: &'static str,
@@ -327,7 +327,7 @@ impl fmt::Display for LoadError {
     }
 }
 
-/// Writes what the file is and, if there is a usual way, how to read it.
+/// Writes the form of the file and, if there is a usual way, how to read it.
 fn other_form(
     f: &mut fmt::Formatter<'_>,
     name: &str,

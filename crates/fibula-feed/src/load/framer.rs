@@ -140,7 +140,8 @@ impl<R: Read> Framer<R> {
             let bytes = &self.buffer[self.start + len..];
             match Frame::counted(bytes, self.ended, &mut self.steps) {
                 Frame::Record(header) => {
-                    // Whoever reads the block finds the length that was recognised.
+                    // The decoder reads the length from the bytes of the block, so the length that was recognised is
+                    // written there.
                     let place = self.start + len + Header::BYTES - 4;
                     self.buffer[place..place + 4].copy_from_slice(&header.len.to_be_bytes());
                     // Another list of peers applies from here on, so this is where the next block begins.
@@ -245,7 +246,7 @@ impl<R: Read> Framer<R> {
     }
 }
 
-/// What was found while a block was assembled.
+/// The faults and the damage found while a block was assembled.
 #[derive(Default)]
 struct Found {
     faults: Vec<Fault>,

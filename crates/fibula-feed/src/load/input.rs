@@ -33,7 +33,7 @@ impl Readings {
     }
 }
 
-/// What is loaded.
+/// The input of a load.
 pub(super) enum Input<'a> {
     File(File),
     Stream(Stream<'a>),
@@ -42,7 +42,7 @@ pub(super) enum Input<'a> {
     Chain(Chain),
 }
 
-/// A stream, and what was read of it.
+/// A stream, and the bytes that were read from it.
 pub(super) struct Stream<'a> {
     input: Box<dyn Read + 'a>,
     kept: Kept,
@@ -79,7 +79,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Returns the most bytes that can be kept, if that was too few.
+    /// Returns the most bytes that can be kept, if that was not enough.
     pub(super) fn overflow(&self) -> Option<usize> {
         match self {
             Self::Stream(Stream { overflowed: true, kept, .. }) => Some(kept.limit_bytes()),

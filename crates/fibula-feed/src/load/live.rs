@@ -7,7 +7,7 @@ use super::choice::{PeerCounts, Tally, slot};
 use crate::event::{Path, Peer};
 use crate::ledger::{Ledger, Map};
 
-/// What an update changes for a peer.
+/// A change that an update makes for a peer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
     Announced(Path),
@@ -15,7 +15,7 @@ pub(super) enum Change {
     SessionEnd,
 }
 
-/// The paths that peers have announced in updates and not withdrawn. Those of table dumps are only counted, in the
+/// The paths that peers have announced in updates and not withdrawn. Paths of table dumps are only counted, in the
 /// tally.
 #[derive(Debug)]
 pub(super) struct Live {
@@ -23,7 +23,7 @@ pub(super) struct Live {
     peers: Map<Peer, Paths>,
 }
 
-/// Smaller than [`Path`], as there may be millions.
+/// Smaller than [`Path`], because there may be millions.
 type Ipv4Path = (u32, u8, Option<u32>);
 type Ipv6Path = ([u64; 2], u8, Option<u32>);
 
@@ -54,7 +54,7 @@ impl Paths {
     }
 }
 
-/// Returns an address whose alignment does not double the size of a path.
+/// Returns an address as two halves. A `u128` would double the size of a path because of its alignment.
 fn halves(addr: u128) -> [u64; 2] {
     [(addr >> 64) as u64, addr as u64]
 }

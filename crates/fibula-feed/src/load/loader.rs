@@ -56,11 +56,10 @@ impl<'a> Loader<'a> {
     /// With [`Selection::MostRoutes`] a feed of several peers is read twice. The input of a reader is kept for that,
     /// still compressed, up to the memory limit, or 2 GiB if there is none.
     ///
-    /// # Errors
     /// When a file cannot be read, its compressed stream is damaged from the beginning on, most of its lines are not
     /// routes, a table would exceed its limits, or none of the named peers exists. With [`LoadOptions::strict`] also at
-    /// the first bad line or record, at the first thing left out that may hold routes, and when the file ends early or
-    /// its compressed stream is damaged.
+    /// the first bad line or record, when content that may hold routes is left out, and when the file ends early or its
+    /// compressed stream is damaged.
     pub fn load<'s>(&mut self, source: impl Into<Source<'s>>) -> Result<LoadedRoutes, LoadError> {
         let mut session = LoadSession::new(&self.options, None);
         session.feeds(source.into(), &mut tell(&mut self.progress))?;
@@ -71,7 +70,7 @@ impl<'a> Loader<'a> {
     /// feed.
     ///
     /// # Errors
-    /// As those of [`load`](Self::load).
+    /// The same as those of [`load`](Self::load).
     pub fn survey<'s>(&mut self, source: impl Into<Source<'s>>) -> Result<Vec<Report>, LoadError> {
         let feeds = feeds(source.into())?;
         let mut progress = tell(&mut self.progress);
@@ -101,7 +100,7 @@ impl<'a> Loader<'a> {
     /// announcements without a peer. Returns one report for each feed.
     ///
     /// # Errors
-    /// As those of [`load`](Self::load), and what `each` returns: [`LoadError::stopped`].
+    /// The same as those of [`load`](Self::load), and the errors of `each`: see [`LoadError::stopped`].
     pub fn events<'s>(
         &mut self,
         source: impl Into<Source<'s>>,
@@ -145,7 +144,7 @@ fn open(path: &Path, ledger: &Ledger) -> Result<(Arc<str>, Input<'static>), Load
     Ok((name, input))
 }
 
-/// Returns the files that make the table at the end of the times that are read.
+/// Returns the files that make up the table at the end of the requested times.
 fn chain(paths: &[PathBuf], options: &LoadOptions) -> Result<(Arc<str>, Chain), LoadError> {
     let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
     let name: Arc<str> = names.join(" + ").into();
@@ -267,7 +266,7 @@ impl<'a> LoadSession<'a> {
         outcome.finish(&mut self.reports_held)
     }
 
-    /// Reads a feed once; only counts routes if it is not known yet whose routes are wanted.
+    /// Reads a feed once. Only counts routes if the peers to take are not known yet.
     pub(super) fn pass(
         &mut self,
         name: &Arc<str>,

@@ -22,7 +22,8 @@ const END_BYTES: u64 = 128 << 10;
 const AT_ONCE: usize = 1 << 10;
 const AT_ONCE_BYTES: usize = 256 << 10;
 
-/// Most bytes of text that a file gives for one of its own: records may belong to many networks. Databases of cities give 80.
+/// Most bytes of text that a file gives for one of its own. The number can be high because records may belong to many
+/// networks: for example, databases of cities give 80.
 const MOST_TEXT: u64 = 1_000;
 
 /// Returns the text of a file, if that is a database.
@@ -117,7 +118,7 @@ impl Text {
             let before = lines.len();
             match found.decode::<RecordText>() {
                 Ok(record) => lines.extend_from_slice(&record.unwrap_or_default().0),
-                // One record that is too long, or that is none, is one bad entry.
+                // A record that is too long, or that is damaged, is one bad entry.
                 Err(_) => {
                     lines.truncate(before);
                     lines.extend_from_slice(b",the record is damaged, or longer than 64 KiB");

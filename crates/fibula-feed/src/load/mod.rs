@@ -56,8 +56,8 @@ pub use report::{BadLine, Content, Report, Truncation};
 pub(crate) use short::*;
 pub use source::Source;
 
-/// Most decompressed bytes of a file that may come before its first route or record. Longer input is refused: a device,
-/// endless comments.
+/// Most decompressed bytes of a file that may come before its first route or record. Longer input, for example a device
+/// or endless comments, is refused.
 pub const MAX_UNSETTLED_BYTES: u64 = 16 << 20;
 
 /// Most bytes that a load takes in addition to [`LoadOptions::limits`], for each thread that it may use (one if it
@@ -71,8 +71,8 @@ pub struct LoadOptions {
     /// Stop at the first bad line or record, or where the file ends early or is damaged, instead of counting it and
     /// loading the rest.
     pub strict: bool,
-    /// What to do with bits set after a prefix length in text. Refusing them makes the line a bad one. In MRT they are
-    /// cleared and counted, as RFC 4271 calls them irrelevant.
+    /// How to treat bits set after a prefix length in text. Refusing them makes the line a bad one. In MRT they are
+    /// cleared and counted, because RFC 4271 calls them irrelevant.
     pub host_bits: HostBits,
     /// Memory limits of the load: for the tables of both families, the labels of the next hops, the counts of the
     /// peers, the routes and the stream that are kept meanwhile, and the window of a compressed stream.
@@ -80,18 +80,18 @@ pub struct LoadOptions {
     pub limits: Limits,
     /// Keep this family only.
     pub family: Option<Family>,
-    /// Whose routes to take if there are several peers.
+    /// The peers whose routes to take, if there are several.
     pub selection: Selection,
     /// The values that a route of the table leads to, instead of its next hop. With several, the labels are
     /// [`Label::Fields`](crate::Label), one field for each.
     pub values: Vec<Value>,
-    /// Take [`Value::OriginAs`] only where the source names it by itself: nobody requested it.
+    /// Take [`Value::OriginAs`] only from a field of its own, because the user has not requested it.
     pub implied_origin: bool,
     /// Which routes to take.
     pub filter: Filter,
-    /// The form of text tables, whatever the first 64 KiB look like.
+    /// The form of text tables; `None` recognises it by the first 64 KiB.
     pub form: Option<&'static TableForm>,
-    /// Which columns of a table hold what.
+    /// Names or numbers of a table's columns.
     pub columns: Columns,
     /// The VRF, or the table of a router with several, whose routes are taken; the default one if none is named.
     pub vrf: Option<Box<str>>,
@@ -113,7 +113,7 @@ pub enum TableOrder {
     LaterWins,
     /// The earlier table.
     FirstWins,
-    /// The earlier table: all routes are taken, and the longest prefix answers.
+    /// The earlier table for the same prefix. All routes are taken, and the longest prefix answers.
     MoreSpecific,
 }
 

@@ -93,7 +93,8 @@ impl Pass<'_, '_> {
         let compression = input.compression();
         self.report.compression = compression;
         let input = Peeked::new(input);
-        // Four bytes of another form may be the time of an MRT record: what looks like a record comes first.
+        // MRT is recognised first, because the time at the beginning of a record may be equal to the mark of another
+        // form.
         if mrt::begins_with_header(input.head()) {
             self.mrt(input, progress)
         } else if let Some(form) = OtherForm::recognise(input.head()) {
@@ -202,7 +203,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Reads lines of which each is in a form of its own.
+    /// Reads lines, each of which may be in a form of its own.
     fn plain_text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
         let mut lines = Lines::new(input);
         lines.give_up_at(MAX_UNSETTLED_BYTES);
@@ -295,7 +296,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Says that the text is a plain table.
+    /// Records that the text is a plain table.
     pub(super) fn settle_plain(&mut self) {
         self.settle(false);
         self.peers = Some(false);
@@ -360,7 +361,7 @@ impl Pass<'_, '_> {
         if values.is_empty() {
             return Some(next_hop);
         }
-        // What is a name already is not shown as a number too.
+        // A name is a next hop already, so it is not shown as an origin, too.
         let is_name = self.options.implied_origin && matches!(next_hop, Label::Text(_));
         Some(value::label(values, |value| match value {
             Value::OriginAs if is_name => Label::Absent,
@@ -482,7 +483,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// Decides what an error of the input means: an early end that is reported, or the failure of the load.
+    /// Decides whether an error of the input is an early end, which is reported, or makes the load fail.
     pub(super) fn fault(
         &mut self,
         input: &Decompressor<&mut dyn Read>,
@@ -497,7 +498,7 @@ impl Pass<'_, '_> {
             ReadFault::Damaged => Some(error),
         };
         let report = &mut self.report;
-        // A stream that is damaged from the beginning has nothing that could be used.
+        // A stream that is damaged from the beginning has no usable content.
         let fatal = self.options.strict || (damage.is_some() && report.lines == 0);
         let bytes = if damage.is_some() { input.position() } else { bytes };
         let Report { content, lines, .. } = *report;
@@ -530,7 +531,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns whether a line is in a form of its own.
+/// Returns whether a line can be read without the lines around it.
 fn is_plain(line: &str) -> bool {
     text::decode(line.as_bytes(), HostBits::Mask).is_ok_and(|said| said.is_some())
 }

@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for JsonWriter<'_> {
     values!(visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_u128(u128), visit_i128(i128));
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        // What is no number in JSON has no value.
+        // JSON has no number for these: infinities and NaN.
         if value.is_finite() { plain(self.0, value) } else { push(self.0, b"null") }
     }
 

@@ -58,8 +58,8 @@ struct MrtHead {
 /// The type of records of table dumps, and of the newer ones.
 const DUMPS: [u16; 2] = [12, 13];
 
-/// Returns the files that make the table at a time, in the order in which they are read: the latest table dump until then,
-/// and the updates from that on, by the times of their first records. Folders are the files in them.
+/// Returns the files that make up the table at a time, in the order in which they are read. These are the latest table
+/// dump until then and the updates after it, by the times of their first records. A folder means the files in it.
 pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -79,7 +79,7 @@ pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<Path
     let mut heads = Vec::new();
     for path in &files {
         let head = head(path).map_err(|error| named(path, &error))?;
-        // What begins later has nothing for the table.
+        // Files that begin later do not change the table.
         if until.is_none_or(|until| head.seconds <= until) {
             heads.push(head);
         }
@@ -95,7 +95,7 @@ pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<Path
     let mut chosen: Vec<PathBuf> = dump.into_iter().map(|dump| heads[dump].path.clone()).collect();
     let updates: Vec<&MrtHead> = heads.iter().filter(|head| !head.is_dump).collect();
     for (at, head) in updates.iter().enumerate() {
-        // Updates of which all come before the dump are in it.
+        // A file whose updates all come before the dump is left out, because the dump includes them.
         let ends_before = updates.get(at + 1).is_some_and(|next| next.seconds <= dumped);
         if !ends_before {
             chosen.push(head.path.clone());

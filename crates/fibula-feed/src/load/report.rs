@@ -11,18 +11,18 @@ use crate::mrt::{Fault, Skipped};
 use crate::select::Rule;
 use crate::text::LineError;
 
-/// What kind of file it is.
+/// The kind of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// Lines of text, each of which is a route or what a peer said.
+    /// Lines of text, each with a route or an event of a peer.
     Text,
-    /// CSV, JSON, or what a router or Linux prints.
+    /// CSV, JSON, or the output of a router or of Linux.
     Document,
     /// Records of MRT.
     Mrt,
 }
 
-/// What a file held, and what was wrong with it.
+/// Counts of a file's content and of its faults.
 ///
 /// For a plain table, `lines` = `routes_v4` + `routes_v6` + `repeated` + `comments` + `left_out` + `bad_lines`.
 #[derive(Debug, Clone)]
@@ -32,13 +32,13 @@ pub struct Report {
     pub name: Arc<str>,
     /// How it is compressed.
     pub compression: Compression,
-    /// What kind of file it is.
+    /// The kind of its content.
     pub content: Content,
     /// Lines or records read.
     pub lines: u64,
     /// Prefixes that this feed has for the table, IPv4 and IPv6.
     pub prefixes: [u64; 2],
-    /// Of those, the ones that have another next hop in the feeds before this one, by the rule that decided.
+    /// Number of those with another next hop in the feeds before this one, by the rule that decided.
     pub differing: BTreeMap<Rule, u64>,
     /// IPv4 prefixes of the table: of all feeds together, if there are several.
     pub routes_v4: u64,
@@ -48,13 +48,13 @@ pub struct Report {
     pub comments: u64,
     /// Routes whose prefix (and peer, and path) was present before; the last one counts.
     pub repeated: u64,
-    /// Those among the `repeated` whose next hop differs from the one before.
+    /// Number of the `repeated` whose next hop differs from the one before.
     pub repeated_changed: u64,
     /// Good lines of a family that was not requested.
     pub left_out: u64,
     /// Lines that could not be read; of MRT, records and routes.
     pub bad_lines: u64,
-    /// Bytes of those lines, as far as they are known, and bytes of JSON that belong to no entry.
+    /// Bytes of bad lines, as far as they are known, and bytes of JSON that belong to no entry.
     pub bad_bytes: u64,
     /// Entries of a document: routes that were read, taken or not, and bad ones.
     pub entries: u64,
@@ -62,8 +62,8 @@ pub struct Report {
     pub text_bytes: u64,
     /// The form of a text.
     pub form: Option<&'static TableForm>,
-    /// Whether all its routes are paths that a looking glass or a collector's tool printed: their next hops are those of its peers,
-    /// and a value that is requested stands in their place.
+    /// Whether all its routes are paths that a looking glass or a collector's tool printed. Their next hops are those
+    /// of its peers, and a requested value replaces them.
     pub of_paths: bool,
     /// Whether any route names a next hop, and not only other values.
     pub names_next_hop: bool,
@@ -77,16 +77,16 @@ pub struct Report {
     pub first_bad: Vec<BadLine>,
     /// Set when the compressed stream ends early or cannot be read to its end: all that was complete has been loaded.
     pub truncated: Option<Truncation>,
-    /// The peers, by their addresses, and what they said. None in plain tables.
+    /// The peers in the order of their addresses, and their counts. Plain tables have none.
     pub peers: Vec<PeerCounts>,
     /// Routes that gave way to a better one of another peer, path or feed.
     pub outrivalled: u64,
     /// Withdrawals of routes that were not present.
     pub withdrawn_absent: u64,
-    /// Sessions that ended; all that their peers had announced was withdrawn.
+    /// Sessions that ended. All announcements of their peers were withdrawn.
     pub sessions_ended: u64,
-    /// What was recognised and left out, by kind: MRT records of other types, routes of other families, messages
-    /// and states of sessions. Those that may hold routes are refused with [`LoadOptions::strict`].
+    /// Content that was recognised and left out, by kind: MRT records of other types, routes of other families,
+    /// messages and states of sessions. Kinds that may hold routes are refused with [`LoadOptions::strict`].
     ///
     /// [`LoadOptions::strict`]: crate::LoadOptions::strict
     pub skipped: BTreeMap<Skipped, u64>,
@@ -160,8 +160,8 @@ impl Report {
         }
     }
 
-    /// Returns whether so much was misread that the table is not to be trusted: more than ten entries, and more than a
-    /// hundredth of the entries or of the bytes.
+    /// Returns whether the table cannot be trusted, because too much was misread: more than ten entries, and more than
+    /// a hundredth of the entries or of the bytes.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
         let is_much = |part: u64, all: u64| part > all / 100;
@@ -176,7 +176,7 @@ impl Report {
 
     /// Counts a fault of MRT, and keeps it if few of its sort came before.
     pub(super) fn fault(&mut self, fault: Fault) {
-        // Counted by its kind.
+        // Left-out content is counted by its kind.
         if fault.skipped().is_some() {
             return;
         }
@@ -227,7 +227,7 @@ impl BadLine {
         self.line
     }
 
-    /// Returns what is wrong, and in which column.
+    /// Returns the fault and its column.
     #[must_use]
     pub fn error(&self) -> LineError {
         self.error
@@ -300,8 +300,8 @@ impl Truncation {
         self.lines
     }
 
-    /// Returns the decoder's error, if it was stopped by damage and not by the end of the file. Damage shows late, at
-    /// the latest by a checksum: some of what was loaded may be altered.
+    /// Returns the decoder's error, if it was stopped by damage and not by the end of the file. Some of the routes may
+    /// then be wrong, because damage is noticed late: at the latest by a checksum.
     #[must_use]
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()

@@ -24,7 +24,7 @@ use crate::select::{Candidate, Candidates, Rule};
 pub(super) enum Refusal {
     Memory(OutOfMemory),
     NextHops(NextHopsError),
-    /// Updates follow a table dump with several paths for a prefix, of which only the best was kept.
+    /// Updates follow a table dump with several paths for a prefix, but only the best of them was kept.
     Mixed,
     /// The event callback returned an error.
     Stopped(io::Error),
@@ -42,7 +42,7 @@ impl From<NextHopsError> for Refusal {
     }
 }
 
-/// All that was taken from the feeds so far.
+/// All routes that were taken from the feeds so far.
 #[derive(Debug)]
 pub(super) struct Routes {
     limits: Limits,
@@ -70,7 +70,7 @@ pub(super) struct Routes {
     feed: u32,
     /// Which table counts where several have a prefix.
     order: TableOrder,
-    /// In a replay, the time of the table dump: updates from before it are in it.
+    /// In a replay, the time of the table dump, which includes all earlier updates.
     dumped_at: Option<u32>,
 }
 
@@ -135,7 +135,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// Returns one for each prefix: that of the smallest range, of equals the last one.
+    /// Returns one piece for each prefix: that of the smallest range, or the last of equals.
     fn finish(mut self, report: &mut Report) -> Vec<Piece> {
         // The sort is stable: of equal ranges the order of the file stays.
         self.all.reverse();
@@ -153,7 +153,7 @@ impl Pieces {
     }
 }
 
-/// What a source has announced and not withdrawn: candidates by path.
+/// Candidates that a source has announced and not withdrawn, by path.
 type Announced = Map<Path, u32>;
 
 impl Routes {
@@ -182,7 +182,7 @@ impl Routes {
         self.order = order;
     }
 
-    /// Says whether the next feed is a table dump and the updates after it.
+    /// Sets whether the next feed is a table dump and the updates after it.
     pub(super) fn set_replay(&mut self, replay: bool) {
         self.dumped_at = replay.then_some(0);
     }
@@ -195,7 +195,7 @@ impl Routes {
         report: &mut Report,
     ) -> Result<(), Refusal> {
         let label = self.label(label)?;
-        // Under a limit, what waits would take memory from routes.
+        // Under a limit, lines that wait would take memory from routes.
         if self.ledger.limit_bytes().is_some() || !self.pending.has_room() {
             self.enter_pending(report)?;
             return self.enter(prefix, label, report);
@@ -254,7 +254,8 @@ impl Routes {
         Ok(())
     }
 
-    /// Enters the lines that wait, by prefix: neighbours in a tree of millions of routes are found in the caches.
+    /// Enters the lines that wait, in the order of prefixes, because neighbours in a tree of millions of routes are
+    /// then found in the caches.
     fn enter_pending(&mut self, report: &mut Report) -> Result<(), Refusal> {
         let mut pending = core::mem::take(&mut self.pending);
         pending.v4.sort_unstable();
@@ -315,7 +316,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Records what the source has announced; returns what it had announced for the path before.
+    /// Records a candidate that the source announces for the path; returns the one before.
     fn hold(&mut self, source: u32, path: Path, candidate: u32) -> Result<Option<u32>, OutOfMemory> {
         let ledger = &self.ledger;
         let announced = self.announced.get_or_insert_with(source, || Announced::new(ledger))?;
@@ -332,7 +333,7 @@ impl Routes {
         Ok(self.candidates.insert(Candidate { label, path_len, source, feed, path_id: path.id })?)
     }
 
-    /// Returns the number of the label, which may take what the ledger has left.
+    /// Returns the number of the label, which may take all memory that is left in the ledger.
     fn label(&mut self, label: Label) -> Result<NextHop, Refusal> {
         let used_bytes = self.next_hops.used_bytes();
         self.next_hops.set_limit(self.ledger.free_bytes().map(|free| used_bytes + free));

@@ -1,4 +1,4 @@
-//! What to load: files, or a reader.
+//! The sources of a load: files, or a reader.
 
 use std::fmt;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::document::TableForm;
 
-/// What to load: a file, several files, or a named reader.
+/// The source of a load: a file, several files, or a named reader.
 ///
 /// Paths convert into sources: `&str`, `&Path`, `PathBuf`, and slices, arrays and vectors of them.
 pub struct Source<'a>(Vec<Feed<'a>>);
@@ -37,9 +37,9 @@ impl<'a> Source<'a> {
         Self(paths.into_iter().map(|path| Feed::File(path.into())).collect())
     }
 
-    /// Returns the files, or those in folders, as one feed: the latest table dump and the updates after it, in the order of
-    /// time, whatever the files are called. With [`Filter::until`](crate::Filter) that is the table at that time. All files
-    /// are MRT. Updates from before the dump, whose effects are in it, are left out.
+    /// Returns the files, or those in folders, as one feed: the latest table dump and the updates after it, in the
+    /// order of time. File names do not matter. With [`Filter::until`](crate::Filter) the result is the table at that
+    /// time. All files are MRT. Updates from before the dump are left out, because the dump includes their effects.
     pub fn replay(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         Self(vec![Feed::Replay(paths.into_iter().map(Into::into).collect())])
     }

@@ -1,7 +1,7 @@
 //! BGP (RFC 6396 appendix B.2): the messages of a session as they were recorded until about 2001, before `BGP4MP`.
 //!
-//! Peers have IPv4 addresses and AS numbers of two bytes, and a message is its body alone: marker, length and type are
-//! left out, as the subtype says what it is.
+//! Peers have IPv4 addresses and AS numbers of two bytes. A message is its body alone: marker, length and type are left
+//! out, because the subtype gives the type.
 
 use fibula::net::Dual;
 

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::fault::{Fault, FaultKind};
 
-/// The result of reading: a value, or what is wrong and where.
+/// The result of reading: a value, or a fault and its place.
 pub(crate) type Reading<T> = Result<T, Fault>;
 
 /// A place in a run of bytes.

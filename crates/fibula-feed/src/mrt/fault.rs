@@ -1,4 +1,4 @@
-//! What can be wrong with a record, and where.
+//! Faults of records, and their places.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -7,14 +7,14 @@ use fibula::net::IpPrefix;
 
 use super::Skipped;
 
-/// Something wrong at a place in a record or in a file.
+/// A fault at a place in a record or in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     reason: Reason,
     offset: u64,
 }
 
-/// What is wrong; prints without the place.
+/// The kind of a fault; prints without the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason(FaultKind);
 
@@ -58,20 +58,20 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// Returns what is wrong.
+    /// Returns the kind of the fault.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
 
-    /// Returns the byte at which it is: of the record as [`decode`](super::decode) reports it, of the decompressed file
+    /// Returns the offset of the fault: in the record as [`decode`](super::decode) reports it, in the decompressed file
     /// in reports.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns whether nothing is lost by it: the route is read all the same.
+    /// Returns whether the route is read in spite of the fault.
     #[must_use]
     pub fn is_warning(&self) -> bool {
         matches!(
@@ -88,13 +88,13 @@ impl Fault {
         )
     }
 
-    /// Returns whether it is a prefix with bits set after its length.
+    /// Returns whether the fault is a prefix with bits set after its length.
     #[must_use]
     pub fn is_trailing_bits(&self) -> bool {
         matches!(self.reason.0, FaultKind::TrailingBits(_))
     }
 
-    /// Returns whether it is a route without a next hop, which counts as withdrawn.
+    /// Returns whether the fault is a route without a next hop, which counts as withdrawn.
     pub(crate) fn is_without_next_hop(&self) -> bool {
         matches!(self.reason.0, FaultKind::NoNextHop)
     }
@@ -105,7 +105,7 @@ impl Fault {
         matches!(self.reason.0, FaultKind::EndsEarly { .. })
     }
 
-    /// Returns the kind of what was recognised and left out, if the fault is that and not damage.
+    /// Returns the kind of the content that was recognised and left out; `None` if the fault is damage.
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
         match self.reason.0 {

@@ -61,12 +61,12 @@ impl Header {
     }
 }
 
-/// What a run of bytes begins with.
+/// The result of looking for a record at the start of a run of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
     /// A whole record.
     Record(Header),
-    /// The beginning of a record, or nothing: more bytes are needed to tell.
+    /// The beginning of a record, or nothing: more bytes are needed.
     More,
     /// This many bytes that are not a record, up to the next one.
     Lost(usize),
@@ -75,7 +75,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Returns what `bytes` begin with. `last` means that no more bytes follow them.
+    /// Looks for a record at the start of `bytes`. `last` means that no more bytes follow them.
     ///
     /// A record is accepted if another record or the end of the file follows it. Otherwise the next place is searched
     /// for at which two records follow each other.
@@ -93,7 +93,7 @@ impl Frame {
             Belief::Unsure if !last => Self::More,
             Belief::Unsure => resume(true).map_or(Self::Cut, Self::Lost),
             Belief::No(header) => match (resume(false), header) {
-                // The damage follows this record, as far as can be told.
+                // As far as is known, the damage follows this record.
                 (Some(at), Some(header)) if at >= header.record_bytes() => Self::Record(header),
                 (Some(at), _) => Self::Lost(at),
                 (None, _) if !last && bytes.len() <= MAX_RECORD_BYTES => Self::More,
@@ -108,9 +108,9 @@ impl Frame {
 
 enum Belief {
     Yes(Header),
-    /// Depends on what follows.
+    /// Depends on the bytes after these.
     Unsure,
-    /// Not a record; with the header if that looks like one but what follows the record does not.
+    /// Not a record. Has the header if it is a plausible one, although the bytes after the record are not.
     No(Option<Header>),
 }
 
@@ -133,7 +133,8 @@ fn believed(bytes: &[u8], last: bool) -> Belief {
 /// view and the sequence number.
 const SHORT_BY: u32 = 4;
 
-/// Judges a record whose length is too short by that: its routes end there, and so do the bytes, or another record follows. The header that is returned has the whole length.
+/// Judges a record whose length is too short by [`SHORT_BY`]: its routes end there, and so do the bytes, or another
+/// record follows. The header that is returned has the whole length.
 fn short(header: Header, bytes: &[u8], last: bool) -> Option<Belief> {
     let whole = Header { len: header.len + SHORT_BY, ..header };
     if !table_dump::ends_at(whole, bytes) {
@@ -165,7 +166,7 @@ fn resume(bytes: &[u8], last: bool, cut: bool, steps: &mut u64) -> Option<usize>
     found
 }
 
-/// Returns whether the bytes begin with what looks like the header of a record.
+/// Returns whether the bytes begin with a plausible header of a record.
 pub(crate) fn begins_with_header(head: &[u8]) -> bool {
     Header::read(head).is_some_and(|header| header.is_plausible())
 }

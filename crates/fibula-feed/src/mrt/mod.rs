@@ -2,10 +2,10 @@
 //! I/O.
 //!
 //! - [`Header`], [`Frame`]: find the records in a run of bytes, and find them again after damage.
-//! - [`decode`]: reports what a record says to a [`Sink`].
+//! - [`decode`]: reports the content of a record to a [`Sink`].
 //! - [`KINDS`]: the kinds of records. To add one: a file that defines its `KIND`, and a line there.
 //!
-//! | kind | what it holds |
+//! | kind | content |
 //! |---|---|
 //! | `TABLE_DUMP` | one route of one peer, with AS numbers of two bytes |
 //! | `TABLE_DUMP_V2` | first the list of peers, then one prefix a record with the routes of all peers |
@@ -15,9 +15,9 @@
 //! Unicast routes are read. Everything else that is recognised (multicast, VPNs, OSPF, IS-IS, session messages) is
 //! reported by its kind, as a [`Skipped`].
 //!
-//! Every fault has its offset in the (decompressed) file. A record that cannot be decoded is left out from the fault
-//! on; what it said before counts. Where no record begins at the expected place, reading resumes at the next place from
-//! which two records follow each other.
+//! Every fault has its offset in the (decompressed) file. If a record cannot be decoded, its content before the fault
+//! still counts. Where no record begins at the expected place, reading resumes at the next place from which two records
+//! follow each other.
 
 mod bgp4mp;
 mod bgp_legacy;
@@ -65,7 +65,7 @@ pub struct Kind {
 pub struct Record {
     /// The header.
     pub header: Header,
-    /// What follows it.
+    /// The bytes after the header.
     pub body: Bytes,
 }
 
@@ -87,25 +87,25 @@ pub enum Mention {
     Withdrawn,
 }
 
-/// Receives what records say.
+/// Receives the content of records.
 pub trait Sink {
     /// Called once for every route of a peer; `index` is the peer's place in the list of a `TABLE_DUMP_V2`. Returns
     /// whether the route is wanted; one that is not is passed over without decoding it.
     fn wants(&mut self, peer: &Peer, index: Option<u16>, path: &Path, mention: Mention) -> bool;
     /// A route, a withdrawal, the end of a session.
     fn event(&mut self, event: Event);
-    /// Something that is wrong and does not keep the rest of the record from being read.
+    /// A fault that does not keep the rest of the record from being read.
     fn fault(&mut self, fault: Fault);
-    /// Something that was recognised and left out, at `offset` of the record.
+    /// Content that was recognised and left out, at `offset` of the record.
     fn skipped(&mut self, kind: Skipped, offset: usize);
 }
 
-/// Reads a record and reports to `sink` what it says. `peers` is the latest list of peers before it.
+/// Reads a record and reports its content to `sink`. `peers` is the latest list of peers before it.
 ///
 /// Offsets of faults count from the beginning of the record.
 ///
 /// # Errors
-/// When the record cannot be read to its end; what came before the fault was reported.
+/// When the record cannot be read to its end. Its content before the fault has been reported.
 pub fn decode(record: &Record, peers: Option<&PeerIndexTable>, sink: &mut dyn Sink) -> Result<(), Fault> {
     match KINDS.iter().find(|kind| kind.number == record.header.kind) {
         Some(kind) => (kind.decode)(record, peers, sink),

@@ -1,4 +1,4 @@
-//! What is recognised and left out, by kind, so that it can be counted.
+//! Kinds of content that is recognised and left out, so that it can be counted.
 
 use core::fmt;
 
@@ -48,13 +48,13 @@ impl Skipped {
         Some(Self::without_routes(name))
     }
 
-    /// Its name: an MRT record type of RFC 6396, an address family, or a BGP message.
+    /// Returns the name: an MRT record type of RFC 6396, an address family, or a BGP message.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns whether routes of a peer may be lost with it. The rest belongs to sessions: it never changes a table.
+    /// Returns whether routes of a peer may be lost with it. Other kinds belong to sessions and never change a table.
     #[must_use]
     pub fn loses_routes(&self) -> bool {
         self.loses_routes

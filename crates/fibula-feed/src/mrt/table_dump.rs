@@ -58,7 +58,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
     let len = at.u16("attribute length")?;
     let from = at.position();
     at.take(len.into(), "attributes")?;
-    // "Status" is always 1, RFC 6396 says, and was said to be unused before.
+    // RFC 6396 section 4.2 fixes the status at 1. Another value is only reported, because nothing depends on it.
     if status != 1 {
         sink.fault(FaultKind::Status(status.into()).at(status_at));
     }

@@ -58,7 +58,7 @@ fn decode(record: &Record, peers: Option<&PeerIndexTable>, sink: &mut dyn Sink) 
         Ok(())
     };
     let (family, add_path) = match record.header.subtype {
-        // Read before, as other records depend on it.
+        // Read before, because other records depend on it.
         PEER_INDEX_TABLE => return Ok(()),
         2 => (Family::Ipv4, false),
         4 => (Family::Ipv6, false),

@@ -9,19 +9,20 @@ use crate::ledger::{Held, Ledger};
 use crate::next_hops::{NextHops, NextHopsError};
 use crate::ribs::Ribs;
 
-/// All routes that peers have announced and not withdrawn (the Adj-RIBs-In of RFC 4271 section 3.2), and which of each
-/// prefix is the best by the [rules](super) of this crate.
+/// All routes that peers have announced and not withdrawn (the Adj-RIBs-In of RFC 4271 section 3.2), and the best route
+/// of each prefix by the [rules](super) of this crate.
 ///
-/// Events go in, changes of the best routes come out, which a table of one route a prefix can follow. A withdrawal falls
-/// back to the next best route. Takes 4 bytes a route, with up to a quarter of spare room, and about 80 bytes a prefix: 63
-/// peers with a full IPv4 table of 0.9 million prefixes each, 274 MB (`cargo run --release --example adj_ribs_in TABLE`).
-/// An event costs a search for the prefix and a walk over its routes: 0.4 us in order, 2 us in random order (Zen 4).
+/// You apply events and get changes of the best routes, which a table with one route for each prefix can follow. A
+/// withdrawal falls back to the next best route. Takes 4 bytes a route, with up to a quarter of spare room, and about
+/// 80 bytes a prefix. For example, 63 peers with a full IPv4 table of 0.9 million prefixes each take 274 MB (`cargo run
+/// --release --example adj_ribs_in TABLE`). An event costs a search for the prefix and a walk over its routes: 0.4 us
+/// in order, 2 us in random order (Zen 4).
 ///
 /// ```
 /// use fibula_feed::select::AdjRibsIn;
 /// use fibula_feed::{LoadOptions, Loader, NextHops, Selection, Source};
 ///
-/// // Two peers announce a prefix, of which the first, with the lower address, withdraws it.
+/// // Two peers announce a prefix. The first, with the lower address, then withdraws it.
 /// let text = b"\
 /// 1546300800 a 10.0.0.0/8 192.0.2.1 192.0.2.1 64501 64501
 /// 1546300801 a 10.0.0.0/8 192.0.2.2 192.0.2.2 64502 64502
@@ -43,7 +44,7 @@ use crate::ribs::Ribs;
 pub struct AdjRibsIn {
     ledger: Ledger,
     candidates: Candidates,
-    /// By prefix, the number of its list and 1.
+    /// By prefix, one more than the number of its list.
     prefixes: Ribs,
     /// Candidates for a prefix, the best first.
     lists: Vec<Vec<u32>>,
@@ -88,7 +89,8 @@ impl AdjRibsIn {
     /// Takes an event of a peer, and calls `each` for every prefix whose best route has another next hop than before:
     /// `None` if no route is left. The next hops are numbered in `next_hops`.
     ///
-    /// The end of a session withdraws all routes of the peer, which walks over those of all peers.
+    /// The end of a session withdraws all routes of the peer. This is slow, because it walks over the routes of all
+    /// peers.
     ///
     /// # Errors
     /// When memory runs out; nothing has changed then.
@@ -144,7 +146,7 @@ impl AdjRibsIn {
         self.label_of_best(self.list_of(prefix)?)
     }
 
-    /// Returns the bytes of everything.
+    /// Returns the bytes that the routes and their prefixes take.
     #[must_use]
     pub fn memory(&self) -> Memory {
         Memory { allocated_bytes: self.ledger.used_bytes(), ..Memory::default() }
@@ -187,13 +189,13 @@ impl AdjRibsIn {
             Some(at) => drop(routes.remove(at)),
             None => self.routes += 1,
         }
-        // Nothing is equal in rank: peer and path identifier differ.
+        // No two routes are equal in rank, because peer and path identifier differ.
         let at = routes.partition_point(|&old| candidates.stays(old, candidate).0);
         routes.insert(at, candidate);
         Ok((before, self.label_of_best(list).unwrap_or(new.label)))
     }
 
-    /// Removes the routes of a list that are meant.
+    /// Removes the routes of a list for which `is` returns true.
     fn withdraw(
         &mut self,
         prefix: IpPrefix,
@@ -211,7 +213,7 @@ impl AdjRibsIn {
             self.prefixes.remove(prefix);
             self.held.sub(bytes_of(self.lists[list].capacity()));
             self.lists[list] = Vec::new();
-            // There is room: each list had its place there before it was used.
+            // This cannot fail: each list's place here was reserved before the list was used.
             self.free.push(list as u32);
         }
         if after != before {
@@ -235,7 +237,7 @@ impl AdjRibsIn {
     /// Returns the list that is used next, the last of the free ones.
     fn empty_list(&mut self) -> Result<usize, OutOfMemory> {
         if self.free.is_empty() {
-            // Each list may be free one day.
+            // Room for all lists, because each of them may become free one day.
             let new = (self.lists.len() / 8).max(64);
             let bytes = new * (size_of::<Vec<u32>>() + size_of::<u32>());
             self.held.add(bytes)?;

@@ -7,7 +7,7 @@ use super::{Rank, Rule};
 use crate::event::Peer;
 use crate::ledger::{Ledger, Set};
 
-/// A route as it competes for its prefix. Routes of several prefixes that agree in all of it are one candidate.
+/// A route as it competes for its prefix. Routes of several prefixes that agree in all fields are one candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Candidate {
     /// The number of the next hop's label.
@@ -43,7 +43,7 @@ impl Candidates {
     /// Returns the number of the candidate.
     pub(crate) fn insert(&mut self, candidate: Candidate) -> Result<u32, OutOfMemory> {
         let index = self.candidates.insert(candidate)?;
-        // Tables hold candidates as next hops, whose ids count from 1: the last number of 32 bits has no id.
+        // Tables hold candidates as next hops, whose ids count from 1, so the last number of 32 bits has no id.
         match u32::try_from(index + 1) {
             Ok(_) => Ok(index as u32),
             Err(_) => Err(OutOfMemory {

@@ -7,11 +7,11 @@
 //! 3. the earlier feed
 //! 4. the lower path identifier; a route without one comes first
 //!
-//! These are the rules of RFC 4271 section 9.1.2.2 that a collector's file can answer: local preference, the router's
-//! identifier and the cost to the next hop belong to the router that chooses.
+//! These are the rules of RFC 4271 section 9.1.2.2 that a collector's file can answer. The others cannot be applied,
+//! because local preference, the router's identifier and the cost to the next hop belong to the router that chooses.
 //!
-//! [`Rank`] holds what is compared and says which rule decides. Any source of routes can use it. [`AdjRibsIn`] keeps the
-//! routes of all peers, and tells how the best ones change.
+//! [`Rank`] holds the properties that are compared, and reports which rule decides. Any source of routes can use it.
+//! [`AdjRibsIn`] keeps the routes of all peers, and reports changes of the best ones.
 
 mod adj_ribs_in;
 #[cfg(test)]

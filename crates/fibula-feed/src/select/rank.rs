@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::event::Peer;
 
-/// What decides between routes for one prefix.
+/// The properties that decide between routes for one prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
     /// The length of the AS path; `None` if the feed does not have it.
@@ -18,7 +18,7 @@ pub struct Rank {
     pub path_id: Option<u32>,
 }
 
-/// The rule that decides between two routes. Prints as what the better route has.
+/// The rule that decides between two routes. Prints as the property of the better route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// The table that names no peers: own prefixes override what peers announce.
@@ -71,7 +71,7 @@ impl Rank {
     }
 }
 
-/// Returns the order of two values of which a missing one comes last.
+/// Compares two values. A missing one comes last.
 fn none_last<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
     match (one, other) {
         (Some(one), Some(other)) => one.cmp(&other),

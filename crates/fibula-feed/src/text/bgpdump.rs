@@ -102,7 +102,7 @@ fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineErro
             let path_len = Some(path_len(bars.next("AS path")?)?);
             bars.next("origin")?;
             let next_hop = match bars.next("next hop") {
-                // What bgpdump prints where a route has none.
+                // bgpdump prints this address for a route without a next hop.
                 Ok(Field { bytes: b"255.255.255.255", offset }) => {
                     return Err(LineError::new(LineErrorKind::NoNextHop, offset));
                 }
@@ -200,10 +200,10 @@ pub(super) fn path_len(field: Field<'_>) -> Result<u32, LineError> {
     Ok(len)
 }
 
-/// Writes what a peer said as a line of `bgpdump -m`; session states are left out. Routes of feeds without attributes get
-/// empty fields.
+/// Writes an event as a line of `bgpdump -m`; session states are left out. Routes of feeds without attributes get empty
+/// fields.
 ///
-/// # Errors
+/// The errors of `out`.
 /// Those of `out`.
 pub fn write(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
     let (path, letter, kind) = match &event.action {

@@ -11,7 +11,7 @@ pub struct LineError {
     offset: usize,
 }
 
-/// What is wrong with a line; prints without the place.
+/// The kind of a fault in a line; prints without the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reason(LineErrorKind);
 
@@ -54,7 +54,7 @@ impl LineError {
         Self { reason: Reason(kind), offset }
     }
 
-    /// Returns what is wrong.
+    /// Returns the kind of the fault.
     #[must_use]
     pub fn reason(&self) -> Reason {
         self.reason

@@ -9,7 +9,7 @@ pub(super) struct Field<'a> {
     pub(super) offset: usize,
 }
 
-/// No form has more than seven fields; one more tells where the surplus begins.
+/// No form has more than seven fields. One more is kept, because an error names the first word too many.
 const KEPT: usize = 8;
 
 /// The words of a line, in order.
@@ -35,7 +35,7 @@ impl<'a> LineFields<'a> {
                 break;
             }
             let offset = at;
-            // A comment at the end of a line; one that is all of it has a word.
+            // A comment at the end of a line. A line that is all comment has a word instead.
             if fields.count > 0 && matches!(line[at], b'#' | b';') {
                 break;
             }

@@ -1,10 +1,11 @@
-//! Reads one line of text: a route, or what a peer said. Does no I/O.
+//! Reads one line of text: a route, or an event of a peer. Does no I/O.
 //!
-//! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so a file may mix them.
-//! Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with `#` or `;`, is a
-//! comment; so is what follows a word that begins with `#` or `;`. A carriage return at the end of a line is ignored.
+//! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so a file may mix them. Fields are
+//! separated by blanks and tabs. A line that is blank, or whose first field starts with `#` or `;`, is a comment; so is
+//! the rest of a line from a later word with such a beginning on. A carriage return at the end of a line is ignored.
 //!
-//! Numbers that other tools may read as octal are refused: a leading zero in an octet or in a prefix length.
+//! Numbers with a leading zero, in an octet or in a prefix length, are refused, because other tools may read them as
+//! octal.
 
 mod bgpdump;
 #[cfg(test)]
@@ -46,7 +47,7 @@ pub const FORMS: &[Form] =
 pub struct Form {
     /// Its name, in lower case with hyphens.
     pub name: &'static str,
-    /// What it looks like.
+    /// Its syntax.
     pub syntax: &'static str,
     /// A line in this form.
     pub example: &'static str,
@@ -67,7 +68,7 @@ pub enum Line {
     Route(Entry),
     /// Routes of such a table, given as a range of addresses.
     Range(RangeEntry),
-    /// What a peer said.
+    /// An event of a peer.
     Event(Event),
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn is_netmask(text: &str) -> bool {
 /// Reads one line, without its line feed; `None` if it is blank or a comment.
 ///
 /// # Errors
-/// Says what is wrong and in which column.
+/// When the line cannot be read. The error has the fault and its column.
 pub fn decode(line: &[u8], host_bits: HostBits) -> Result<Option<Line>, LineError> {
     let fields = LineFields::split(line);
     if fields.is_empty() || fields.is_comment() {

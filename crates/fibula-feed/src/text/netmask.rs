@@ -1,4 +1,4 @@
-//! `address netmask next-hop`: what routers configure and print in columns.
+//! `address netmask next-hop`, as routers configure it and print it in columns.
 
 use fibula::net::{HostBits, IpPrefix, parse_address};
 

@@ -39,7 +39,8 @@ pub(super) fn parse(field: Field<'_>) -> Result<Label, LineError> {
 fn free(field: Field<'_>) -> Result<Label, LineError> {
     let wrong = LineError::new(LineErrorKind::NotANextHop, field.offset);
     let text = core::str::from_utf8(field.bytes).map_err(|_| wrong)?;
-    // A word of signs and digits is more likely a slip than a name; `-` is how a table says that there is none.
+    // A word of signs and digits is more likely a slip than a name. For example, `-` is how a table marks a missing
+    // next hop.
     let has_name = text.chars().any(char::is_alphabetic) && text != "via";
     match text {
         "-" => Ok(Label::Absent),

@@ -36,7 +36,7 @@ fn decode(fields: &LineFields<'_>, host_bits: HostBits) -> Result<Line, LineErro
     Ok(Line::Route(Entry { prefix, next_hop }))
 }
 
-/// Reads a prefix: joined by a slash, the two fields are what the prefix parser takes.
+/// Reads a prefix from two fields, which are joined by a slash for the prefix parser.
 fn parse(address: Field<'_>, length: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {
     // No valid pair of fields is longer: 45 bytes of IPv6 with dotted decimal, 3 of length.
     let mut room = [0; 64];

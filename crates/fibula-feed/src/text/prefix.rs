@@ -1,4 +1,4 @@
-//! `prefix next-hop`, or any label in place of a next hop: what routers, looking glasses and most archives print.
+//! `prefix next-hop`, or any label in place of a next hop, as routers, looking glasses and most archives print it.
 
 use fibula::net::{HostBits, IpPrefix};
 

@@ -1,5 +1,5 @@
-//! `first-last next-hop`: what registries, GeoIP tables and access lists print. It is read as the fewest prefixes that have the
-//! addresses of the range and no others.
+//! `first-last next-hop`, as registries, GeoIP tables and access lists print it. It is read as the fewest prefixes that
+//! have the addresses of the range and no others.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -57,7 +57,7 @@ fn recognises(fields: &LineFields<'_>) -> bool {
     !end.contains(&b'/') && has_hyphen() || is_spaced(rest)
 }
 
-/// Returns whether blanks stand around the hyphen, as in what whois prints.
+/// Returns whether there are blanks around the hyphen, as whois prints it.
 fn is_spaced(after_first: &[Field<'_>]) -> bool {
     after_first.first().is_some_and(|word| word.bytes == b"-") && after_first.len() > 1
 }

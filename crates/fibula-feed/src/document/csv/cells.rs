@@ -46,7 +46,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the first cell of a text, and what comes after its separator.
+    /// Returns the first cell of a text, and the text after its separator.
     fn cell<'a>(self, text: &'a str, line: &str) -> Result<(Cow<'a, str>, Option<&'a str>), LineError> {
         let separator = char::from(self.separator);
         // Blanks may come between a separator and a quote.
@@ -90,7 +90,7 @@ impl Dialect {
 
     /// Returns whether a line that begins inside a quoted cell ends it, so that the row is complete.
     pub(super) fn closes(self, line: &str) -> bool {
-        // Whatever the line before, the quote is what this line takes for its first cell.
+        // The quote that is put in front stands for the open cell of the lines before.
         line.contains('"')
             && !self.cells(&format!("\"{line}")).is_err_and(|error| error.is_unterminated_quote())
     }

@@ -1,4 +1,4 @@
-//! Which column of a table is which: by its header, by the options, or by what stands in the columns.
+//! Finds the meaning of a table's columns: by its header, by the options, or by the values in them.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use super::cells::Dialect;
 use crate::text::{self, BgpdumpFields};
 use crate::value::Value;
 
-/// Lines that are looked at to find out what stands in a column.
+/// Lines that are examined to find the kind of values in a column.
 const SAMPLE: usize = 100;
 
-/// Which cells of a line are which.
+/// The meaning of the cells of a line.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) dialect: Dialect,
@@ -163,7 +163,7 @@ impl Plan {
         };
         let good = head.count(is_good);
         let bad = head.lines().len() - good;
-        // A header says what the table is, even where its rows are bad.
+        // A header identifies the table, even if its rows are bad.
         if good >= bad || (self.header.is_some() && by_names(&self.names).is_some()) {
             good.max(1)
         } else {
@@ -248,7 +248,7 @@ fn by_names(header: &[String]) -> Option<At> {
     }
 }
 
-/// Returns the columns that say where a route applies, by what stands in most of the rows.
+/// Returns the columns that say where a route applies, by the values in most of the rows.
 fn by_content(rows: &[Vec<Cow<'_, str>>]) -> Option<At> {
     let columns = rows.iter().map(Vec::len).max()?;
     let most = |is: &dyn Fn(&[Cow<'_, str>]) -> bool| {
@@ -324,7 +324,7 @@ fn is_delegation(line: &str) -> bool {
     cells.len() >= 7 && matches!(cells[2], "ipv4" | "ipv6") && cells[3] != "*"
 }
 
-/// Returns why a text is no table with columns.
+/// Returns why a text is not a table with columns.
 pub(super) fn refusal(head: &TextHead<'_>, settings: &Settings<'_>) -> String {
     let header = head.lines().iter().find_map(|line| {
         let cells = Dialect::ALL.iter().filter_map(|dialect| dialect.cells(line).ok());

@@ -108,7 +108,7 @@ impl<R: Read> JsonReader<R> {
             let Some(byte) = self.window.next(self.frames.is_empty()) else {
                 if !self.frames.is_empty() {
                     self.frames.clear();
-                    // The failure of the stream says it already.
+                    // The failure of the stream is reported separately, so this has no excerpt.
                     take.bad(self.line(), LineError::new(LineErrorKind::EndsEarly, 0), "")?;
                 }
                 return Ok(false);
@@ -179,7 +179,7 @@ impl<R: Read> JsonReader<R> {
                 let scope = Scope::new(&self.frames);
                 let mut visitor = Visitor { take, marks: self.marks, line, text };
                 let found = visitor.visit(&scope, name.as_deref(), &node)?;
-                // What stands in a list of routes, or alone, is one.
+                // A value in a list of routes, or alone, must be a route.
                 let is_expected =
                     self.frames.last().is_none_or(|frame| !frame.is_object() && frame.routes > 0);
                 if found == 0 && is_expected && !is_empty(&node) {
@@ -233,13 +233,13 @@ impl<R: Read> JsonReader<R> {
         Ok(())
     }
 
-    /// Counts what is not JSON as one entry, and goes on after it.
+    /// Counts bytes that are not JSON as one entry, and goes on after them.
     fn wrong(&mut self, take: &mut dyn Take) -> Result<(), Stop> {
         let line = self.window.line();
         let excerpt: Vec<u8> = self.window.here().iter().copied().take(100).collect();
         let excerpt = String::from_utf8_lossy(&excerpt).into_owned();
         let before = self.window.offset();
-        // What was wrong inside it is no second entry.
+        // A fault inside a route that was counted as bad is not a second entry.
         if !self.frames.last().is_some_and(OpenContainer::is_counted_route) {
             take.bad(line, LineError::new(LineErrorKind::NotJson, 0), &excerpt)?;
         }

@@ -87,7 +87,7 @@ fn single<'n>(object: &'n Fields<'_>) -> Option<&'n str> {
         .or_else(|| ["interfaceName", "dev"].into_iter().find_map(text))
 }
 
-/// Returns the family of a route of Linux, where its words tell it.
+/// Returns the family of a route of Linux, if its words give it.
 pub(super) fn family(route: &Fields<'_>) -> Option<Family> {
     if get(route, "pref").is_some() || get(route, "error").is_some() {
         return Some(Family::Ipv6);

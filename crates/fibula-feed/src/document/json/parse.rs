@@ -1,7 +1,8 @@
 //! JSON text as values that borrow from it.
 //!
-//! The parser is our own because it works on pieces of bounded length, keeps the order and the repetition of names, leaves
-//! numbers as their text (those of 128 bits too), and says where it stopped. Libraries do some of this, none all of it.
+//! The parser is our own because it works on pieces of bounded length, keeps the order and the repetition of names,
+//! leaves numbers as their text (those of 128 bits too), and reports where it stopped. Libraries do some of this, none
+//! all of it.
 
 use std::borrow::Cow;
 

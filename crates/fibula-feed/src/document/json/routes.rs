@@ -1,4 +1,4 @@
-//! Which of the values of a JSON text are routes.
+//! Finds the routes among the values of a JSON text.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) struct Visitor<'t> {
     pub(super) text: &'t [u8],
 }
 
-/// Returns whether a name is a prefix: then what stands under it belongs to that.
+/// Returns whether a name is a prefix. The value under it then belongs to that prefix.
 pub(super) fn is_prefix(name: &str) -> bool {
     let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_hexdigit() || byte == b':');
     begins && name.contains(['.', ':']) && text::place(name, HostBits::Mask).is_ok()
@@ -72,7 +72,7 @@ impl Visitor<'_> {
         Ok(1)
     }
 
-    /// Finds the routes in a value that stands under a name, or in a list. Returns how many entries were found.
+    /// Finds the routes in a value that is under a name, or in a list. Returns the number of entries found.
     pub(super) fn visit(
         &mut self,
         scope: &Scope<'_>,
@@ -144,7 +144,7 @@ impl Visitor<'_> {
         self.said(&TableRecord { vrf: None, ..TableRecord::plain(RouteScope::Prefix(text), &fields) })
     }
 
-    /// Takes what stands under a prefix as its name.
+    /// Takes the value under a name that is a prefix.
     pub(super) fn prefixed(&mut self, scope: &Scope<'_>, prefix: &str, node: &Node<'_>) -> Result<u64, Stop> {
         let place = RouteScope::Prefix(prefix);
         match node {
@@ -391,7 +391,7 @@ impl Fields for JsonRoute<'_> {
     fn first(&self) -> Option<Cow<'_, str>> {
         let is_value = |name: &str| !names::is_place(name) && name != "family";
         let mut own = self.route.iter().filter(|(name, _)| is_value(name));
-        // What stands around all routes does not tell them apart; the lists of the route itself may.
+        // Fields around all routes do not distinguish them. However, the lists of the route itself may.
         let around: Vec<_> = self.scope.around().collect();
         let inner = &around[..around.len().saturating_sub(1)];
         let lists =
@@ -428,7 +428,7 @@ impl Fields for Element<'_> {
         let named = around().find_map(|around| around.find(|name| name == "name"));
         let named =
             named.or_else(|| around().find_map(|around| around.find(|name| name.eq_ignore_ascii_case("id"))));
-        // Otherwise the name of the list says what its prefixes are.
+        // Otherwise the name of the list is the label of its prefixes.
         named.map(|(_, text)| text).or(self.list).map(Cow::Borrowed)
     }
 }

@@ -1,4 +1,4 @@
-//! What stands around a value: the names under which it stands, and the fields of the objects that it is in.
+//! The context of a value: the names above it, and the fields of the objects that it is in.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl OpenContainer {
     }
 }
 
-/// What stands around a value.
+/// The context of a value.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     /// The lists and objects that were entered, the outermost first.
@@ -91,7 +91,7 @@ pub(super) enum Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    /// Returns the name under which it stands.
+    /// Returns the name of the object or list.
     pub(super) fn name(self) -> Option<&'a str> {
         match self {
             Self::Entered(frame) => frame.key(),
@@ -124,7 +124,7 @@ impl<'a> Scope<'a> {
         Self { frames, link: None }
     }
 
-    /// Calls `inner` with what stands around the fields of an object of this name, or the values of a list.
+    /// Calls `inner` with the context of the fields of an object of this name, or of the values of a list.
     pub(super) fn with<T>(
         &self,
         name: Option<&str>,
@@ -135,7 +135,7 @@ impl<'a> Scope<'a> {
         inner(&Scope { frames: self.frames, link: Some(&link) })
     }
 
-    /// Returns all that is around, the innermost first.
+    /// Returns the objects and lists around the value, the innermost first.
     pub(super) fn around(&self) -> impl Iterator<Item = Around<'a>> {
         let links = core::iter::successors(self.link, |link| link.outer);
         let links = links.map(|link| Around::Whole(link.name, link.fields));

@@ -67,7 +67,7 @@ impl<R: Read> TextWindow<R> {
         self.failure.take()
     }
 
-    /// Returns what is in the window now.
+    /// Returns the bytes in the window.
     pub(super) fn here(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
@@ -112,7 +112,7 @@ impl<R: Read> TextWindow<R> {
         self.offset += bytes as u64;
     }
 
-    /// Skips blanks, and at the top also what may separate values. Returns the byte after them.
+    /// Skips blanks and, at the top, also characters that may separate values. Returns the byte after them.
     pub(super) fn next(&mut self, at_top: bool) -> Option<u8> {
         loop {
             let here = self.reach(1);
