@@ -17,6 +17,7 @@ impl<K: Key> BinaryTrie<K> {
         let mut budget = Budget::new(limits);
         let refused = |error| BuildError::memory(NAME, error);
         let mut nodes = budget.vec(1).map_err(refused)?;
+        // The root exists even without routes, so lookups need not check for it.
         nodes.push(Node::default());
         let mut trie = Self { nodes, free: ROOT, free_len: 0, budget, keys: PhantomData };
         routes.try_for_each(Prefix::ALL, |route| trie.insert(route)).map_err(refused)?;

@@ -14,6 +14,7 @@ impl<K: Key> BinaryTrie<K> {
             let index = at as usize;
             let node = self.nodes.get(index).ok_or(CheckError::new("(2) a child exists", index))?;
             reached += 1;
+            // The bound also ends the walk of nodes that are their own descendants.
             CheckError::unless(reached <= self.nodes.len(), "(2) a node is reachable once", index)?;
             CheckError::unless(depth <= K::BITS, "(3) no node is deeper than the key is wide", index)?;
             let leads = node.next_hop != 0 || node.children != [ROOT; 2];

@@ -92,6 +92,7 @@ impl<K: Key> BinaryTrie<K> {
 
     /// Removes the route, if there is one, and the nodes that then lead to no route.
     fn remove(&mut self, prefix: Prefix<K>) {
+        // The root, and a node for each of up to 128 bits.
         let mut path = [ROOT; 129];
         for index in 0..prefix.len() {
             let at = path[usize::from(index)];

@@ -32,6 +32,7 @@ impl<K: Ipv4Key> Dir17Bitmap<K> {
         const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let memory = |error| BuildError::memory(NAME, error);
         let mut needed = 0;
+        // The smallest step that fits, because every unit is rounded up to whole places.
         for step in step..=STEP_MAX {
             let mut tables = Tables::new(Self::WINDOWS, step, budget).map_err(memory)?;
             fill(routes, &mut tables, Self::WINDOWS, budget).map_err(memory)?;
@@ -59,10 +60,12 @@ fn fill<K: Ipv4Key>(
     let mut filling = Filling::new(windows, tables.step);
     let mut word = 0;
     ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
+        // A range ends where the next one begins, so each call fills the range before this one.
         filling.fill(range.start.to_bits() as u64, word, tables, budget)?;
         word = NextHop::word(range.next_hop);
         Ok(())
     })?;
+    // No range follows the last one, so it is filled up to the end of the addresses.
     filling.fill(1 << K::BITS, word, tables, budget)?;
     filling.writer.free(budget);
     tables.finish(budget)
@@ -91,6 +94,7 @@ impl Tables {
     /// Makes room for more words, and counts them. If there are more than places can address, only counts them and returns
     /// false.
     fn reserve(&mut self, words: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
+        // Counted past the limit, too, because the error reports how many words the table would need.
         self.needed += words as u64;
         let fits = self.needed <= Entry::PLACES << self.step;
         if fits {
@@ -179,6 +183,7 @@ impl Sink for Tables {
             budget.push(&mut self.uniform, word)?;
         }
         let number = self.uniform.len() as u32 - 1;
+        // A number fits into the bits of a place, because there are fewer entries than places.
         self.direct.resize(self.direct.len() + count, Entry::shared(number).0);
         Ok(())
     }

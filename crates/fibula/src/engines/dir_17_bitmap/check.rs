@@ -116,6 +116,7 @@ impl<K: Key> Dir17Bitmap<K> {
                 changes &= changes - 1;
                 (rank, slot) = (rank + 1, next);
             }
+            // Two halves with one bitmap share one row of values: the unit ends after the longer count.
             count = count.max(rank + 1);
             if !joined || number == 1 {
                 end = from + 1 + value_words(count, width);

@@ -54,6 +54,7 @@ impl Filling {
         while self.done < end {
             let at = self.done;
             let (rest, slot) = (at % rests, (at >> rest_bits) % slots);
+            // The range begins or ends within this slot, so its addresses are collected one slot at a time.
             if rest != 0 || end - at < rests {
                 let stop = (at - rest + rests).min(end);
                 self.open();
@@ -67,6 +68,7 @@ impl Filling {
                 continue;
             }
             let whole = (end - at) >> rest_bits;
+            // A slot cannot hold `WIDEST`, so such a unit is written slot by slot, with a list.
             if slot == 0 && whole >= slots && word != WIDEST {
                 let units = whole / slots;
                 sink.uniform((at >> rest_bits) as usize / slots as usize, units as usize, word, budget)?;
@@ -92,6 +94,7 @@ impl Filling {
 
     fn open(&mut self) {
         if !self.is_open {
+            // Before the first slot, because lists are written as soon as their slot is full.
             self.writer.clear();
             self.is_open = true;
         }
@@ -99,6 +102,7 @@ impl Filling {
 
     fn close_if_full(&mut self, sink: &mut impl Sink, budget: &mut Budget) -> Result<(), OutOfMemory> {
         if (self.done >> self.windows.rest_bits).is_multiple_of(self.windows.slots() as u64) {
+            // `done` is the first address after the unit.
             let at = (self.done >> self.windows.rest_bits) as usize / self.windows.slots() - 1;
             self.close(at, sink, budget)?;
         }

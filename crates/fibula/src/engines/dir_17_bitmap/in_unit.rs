@@ -26,6 +26,7 @@ impl Prepared {
         budget: &mut Budget,
     ) -> Result<bool, OutOfMemory> {
         let entry = Entry(self.direct[at].read());
+        // A shared unit answers for other entries, too, and wider values cannot be stored in place.
         if entry.is_shared() || entry.width() != 0 {
             return Ok(false);
         }
@@ -36,6 +37,7 @@ impl Prepared {
         let mut last: Option<Prefix<K>> = None;
         let mut is_stored = true;
         for &prefix in inside {
+            // A prefix within the last one has been stored with it.
             if last.is_some_and(|last| last.covers(prefix)) {
                 continue;
             }
@@ -50,6 +52,7 @@ impl Prepared {
             let end = in_unit(prefix.last()) + 1;
             is_stored = is_stored && self.store_range(entry, windows, [from, end], word, mark, budget)?;
             if !is_stored {
+                // The unit will be rebuilt, which covers the values that could have been stored, too.
                 self.edits.truncate(mark);
                 return Ok(false);
             }
@@ -68,9 +71,11 @@ impl Prepared {
         budget: &mut Budget,
     ) -> Result<bool, OutOfMemory> {
         let rests = windows.rests() as u64;
+        // No range comes before the first one of a prefix.
         if addresses[0] == addresses[1] {
             return Ok(true);
         }
+        // A range that ends within a slot needs a record, and a byte of all ones would mark a deeper slot.
         if addresses.iter().any(|address| !address.is_multiple_of(rests)) || value >= deeper(0) {
             return Ok(false);
         }

@@ -73,6 +73,7 @@ kernel! {
                 let rank = wide::add(before, wide::ranks(units, map, wide::sub(wide::splat(63), slot)));
                 let record = wide::shl::<3>(wide::sub(wide::sub(first_map, one), rank));
                 let most = wide::at_bytes(units, record);
+                // The upper half of a record is 4 bytes further on.
                 let other = wide::at_bytes(units, wide::add(record, wide::splat(4)));
                 let rest_at = wide::count(windows.below_slot() - windows.rest_bits);
                 let rest = wide::and(wide::shr_by(key, rest_at), wide::splat(windows.rests() as u32 - 1));
@@ -142,6 +143,7 @@ kernel! {
                     let place = wide::shr_by(wide::and(entry, places), place_at);
                     let offset = wide::keep(second, wide::shr::<{ Entry::OFFSET_AT as i32 }>(entry));
                     let below = wide::shr_by(key, wide::count(windows.below_slot()));
+                    // Together 63 less the slot: a shift by it drops the bits of later slots.
                     let by = wide::or(wide::but(below, slots), beyond);
                     // The rank is 0 where a half has one value.
                     let uniform = wide::select(second, uniform_halves[1], uniform_halves[0]);
@@ -157,6 +159,7 @@ kernel! {
                     deeper_lanes[at] = wide::bits(wide::eq(value, ones));
                     any |= deeper_lanes[at];
                 }
+                // Entries leave their registers only if some lane needs them again.
                 if any != 0 {
                     let mut entries = [[0; WIDE]; $count];
                     for at in 0..$count {

@@ -108,6 +108,7 @@ impl Windows {
 
     /// Returns the most words that a unit can have.
     pub(super) const fn unit_words(self) -> usize {
+        // A list and a record for each slot, two maps, then two bitmaps with their values, all of the widest kind.
         self.slots() * (self.list_words() + 1) + 2 + 2 * (1 + value_words(self.half(), 2))
     }
 
@@ -211,6 +212,7 @@ pub(super) const fn deeper(width: u32) -> u32 {
 
 /// Returns the narrowest width that holds values up to this one as well as [`deeper`].
 pub(super) const fn width_of(greatest: u32) -> u32 {
+    // The greatest number of each width is taken, because it marks a deeper slot.
     match greatest {
         0..0xff => 0,
         0xff..0xffff => 1,

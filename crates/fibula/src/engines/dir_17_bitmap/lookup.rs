@@ -19,6 +19,7 @@ impl<K: Key> Dir17Bitmap<K> {
     #[inline(always)]
     fn lookup_aligned(&self, isa: Present, keys: &[u32], found: &mut [u32]) {
         let view = self.view();
+        // The kernel answers the last sixteen keys as one vector, so it needs at least as many.
         if keys.len() < WIDE {
             kernel::singles::<K>(isa, &view, keys, found);
         } else {

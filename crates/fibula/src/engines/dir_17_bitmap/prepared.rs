@@ -63,6 +63,7 @@ pub(super) fn reserve<K: Eq + core::hash::Hash, V>(
     map: &mut HashMap<K, V>,
     more: usize,
 ) -> Result<(), OutOfMemory> {
+    // A hash map does not report how much it wanted, so the error has an estimate.
     let wanted_bytes = 64 * more;
     map.try_reserve(more).map_err(|_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })
 }
@@ -76,6 +77,7 @@ impl Prepared {
     fn write(&self, place: u32, words: &[u64]) {
         let to = &self.units[(place as usize) << self.step..][..words.len()];
         for (to, &word) in to.iter().zip(words) {
+            // Relaxed, because the entry that leads here is stored later with release.
             to.store(word, Ordering::Relaxed);
         }
     }
@@ -91,6 +93,7 @@ impl Prepared {
             }
             None => {
                 let end = self.allotted.end() + size;
+                // Places that were charged before stay charged when their units are freed.
                 if let Some(more) = end.checked_sub(self.charged) {
                     budget.charge((more as usize) << self.step << 3)?;
                     self.charged = end;
@@ -111,6 +114,7 @@ impl Prepared {
     /// Notes an entry to store, for which there must be room. `unit` is its unit unless that is shared.
     pub(super) fn store(&mut self, at: usize, new: Entry, unit: Option<units::Unit>) {
         let old = Entry(self.direct[at].read());
+        // An entry of a shared unit owns no places, so it frees none.
         let unit = unit.unwrap_or(units::Unit { place: new.place(), size: 0 });
         self.stores.push(Store { at: at as u32, old, new, unit });
     }
@@ -148,6 +152,7 @@ impl Prepared {
         for word in 0..(unit.size as usize) << self.step {
             self.units[to + word].store(self.units[from + word].read(), Ordering::Relaxed);
         }
+        // Only the place changes. Offset, width and halves count from it.
         let moved = Entry(entry.0 - ((unit.place - place) << Entry::PLACE_AT));
         Some((moved, Some(units::Unit { place, ..unit })))
     }
@@ -161,6 +166,7 @@ impl Prepared {
             }
             let place = self.allotted.take_before(self.uniform_unit(0).size, used)?;
             self.write(place, &uniform_words(word)[..uniform_len(self.step)]);
+            // From now on entries lead to the new unit. The old one lives until its last entry has moved.
             self.uniform.insert(word, place);
             self.fresh += 1;
         }
@@ -251,6 +257,7 @@ impl Prepared {
                 }
                 self.forget(place)
             } else {
+                // The words of the old unit are intact, because readers may still be in it.
                 self.extent(store.old)
             };
             publication.retire(RetiredUnit { array: UNITS, unit });
@@ -269,6 +276,7 @@ impl Sink for Prepared {
         writer: &mut UnitWriter,
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory> {
+        // A change that lacks places is abandoned, so the rest of it is not written.
         if self.is_full {
             return Ok(());
         }
@@ -280,6 +288,7 @@ impl Sink for Prepared {
         match self.place(writer.words(), budget) {
             Ok(Some(unit)) => self.store(at, form.entry(unit.place, self.step), Some(unit)),
             refused => {
+                // The unit has no place, so nothing will be freed for it.
                 self.allotted.expect_less(1);
                 return refused.map(drop);
             }

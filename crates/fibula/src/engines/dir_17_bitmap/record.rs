@@ -39,6 +39,7 @@ impl Record {
     /// Returns a record without a list, if one can hold these next hops.
     pub(super) fn narrow(rests: &[u32]) -> Option<Self> {
         let (most, last) = (rests[0], rests.len() - 1);
+        // A stretch cannot begin at the first address, so 0 means that there is none.
         let first = rests.iter().position(|&word| word != most).unwrap_or(0);
         let other = rests[first];
         let end = first + rests[first..].iter().take_while(|&&word| word == other).count() - 1;
@@ -82,6 +83,7 @@ pub(super) fn push_list(rests: &[u32], mut push: impl FnMut(u64)) -> List {
     let changes = || (0..rests.len()).filter(changed);
     let sparse = changes().count() <= Record::SPARSE_MAX;
     if sparse {
+        // Unused bytes are all ones, so that no address comes after them.
         push(changes().rev().fold(u64::MAX, |word, at| word << 8 | (at - 1) as u64));
     } else {
         for first in (0..rests.len()).step_by(64) {
@@ -100,6 +102,7 @@ pub(super) fn list_words(windows: Windows, list: List, word: impl Fn(usize) -> u
     let last = windows.rests() - 1;
     let (head, changes) = if list.sparse {
         let before = word(0).to_le_bytes();
+        // Nothing changes after the last address, so a byte of that number is unused.
         (1, before.iter().filter(|&&before| usize::from(before) < last).count())
     } else {
         let maps = windows.map_words();

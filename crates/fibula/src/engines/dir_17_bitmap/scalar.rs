@@ -51,6 +51,7 @@ impl View<'_> {
     fn changes(&self, windows: Windows, entry: Entry, key: u32, word: usize) -> u64 {
         let uniform = entry.is_uniform(usize::from(key & windows.half_bit() != 0));
         let changes = self.units[word].read() << (63 - windows.slot(key));
+        // A uniform half has its value first, so its rank is 0 whatever the bitmap holds.
         changes & u64::from(uniform).wrapping_sub(1)
     }
 
@@ -67,6 +68,7 @@ impl View<'_> {
         let place = entry.word(self.step);
         let slot = windows.slot(key);
         let through = |map: usize, slot: u32| (self.units[map].read() << (63 - slot)).count_ones() as usize;
+        // The records of the second half come after all those of the first half.
         let rank = if key & windows.half_bit() == 0 {
             through(place - 1, slot)
         } else {
@@ -108,6 +110,7 @@ pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32]) {
         for (&key, found) in keys.iter().zip(&mut *found) {
             *found = view.direct[windows.direct(key)].read();
         }
+        // One fence for the block: the words of units must not be read before the entries that publish them.
         fence(Ordering::Acquire);
         for (((&key, &entry), changes), place) in
             keys.iter().zip(&*found).zip(&mut *changes).zip(&mut *places)

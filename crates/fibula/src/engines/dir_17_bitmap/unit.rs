@@ -67,15 +67,19 @@ impl View<'_> {
     pub(super) fn extent(&self, entry: Entry) -> Range<usize> {
         let (place, width) = (entry.word(self.step), entry.width());
         let second = place + entry.offset();
+        // Each change begins another value, after the value of the first slots.
         let values = |at: usize| self.word_at(at).count_ones() as usize + 1;
         let end = second + 1 + value_words(values(second), width);
+        // No bit of an entry tells whether there are records: only a value of all ones does.
         let is_deeper = |at: usize| {
             (0..values(at)).any(|number| self.value(width, 8 * (at + 1) + (number << width)) == deeper(width))
         };
         let mut begin = place;
+        // Halves that share a bitmap have an offset of 0, and are examined once.
         if is_deeper(place) || second > place && is_deeper(second) {
             let maps = self.word_at(place - 1).count_ones() + self.word_at(place - 2).count_ones();
             let records = place - 2 - maps as usize..place - 2;
+            // Lists lie before the records, so the farthest one begins the unit.
             let lists = records.clone().filter_map(|record| Record(self.word_at(record)).as_list());
             begin = lists.fold(records.start, |begin, list| begin.min(place - list.distance));
         }
@@ -142,6 +146,7 @@ impl UnitWriter {
         let mut records = 0;
         for number in 0..2 {
             let at = place + if number == 1 { entry.offset() } else { 0 };
+            // In a unit with one bitmap, it belongs to the other half.
             let mut changes = if entry.is_uniform(number) { 0 } else { view.word_at(at) };
             // A change at the first slot is there to skip the value of the other half.
             let mut rank = (changes & 1) as usize;
@@ -155,9 +160,11 @@ impl UnitWriter {
                     unit.words[slots].fill(value);
                 } else {
                     for slot in slots {
+                        // The record of the lowest slot is next to the maps, and those of higher slots are before it.
                         let record = Record(view.word_at(place - 3 - records));
                         records += 1;
                         unit.words[slot] = WIDEST;
+                        // Other records are counted but not copied, because the caller fills their slots again.
                         if keeps(slot) {
                             unit.records[slot] = self.keep(view, place, record, budget)?;
                         }
@@ -213,9 +220,11 @@ impl UnitWriter {
         budget.reserve(&mut self.words, most)?;
 
         let before = (self.words.len() + head).next_multiple_of(each);
+        // Zeros go before the records, because lookups find those from the first bitmap backwards.
         self.words.resize(before - head, 0);
         if records > 0 {
             let mut maps = [0u64; 2];
+            // The highest slot first, because lookups count records backwards from the maps.
             for slot in (0..2 * half).rev().filter(|&slot| all[slot] == WIDEST) {
                 maps[slot / half] |= 1 << (slot % half);
                 self.words.push(match unit.records[slot] {
@@ -228,6 +237,7 @@ impl UnitWriter {
         let mut uniform = [first == 0, second == 0];
         let mut offset = 0;
         let in_half = |from: usize, bits: u64, alone: Option<u32>, words: &mut Vec<u64>| {
+            // This turns `WIDEST` into the number that marks a deeper slot in this width.
             let cut = |word: u32| word.min(deeper(width));
             let mut left = bits & !1;
             let changes = core::iter::from_fn(|| {
@@ -247,6 +257,8 @@ impl UnitWriter {
         } else {
             // The value of the uniform half comes first. A change at the first slot of the other half skips it.
             let (from, bits) = if uniform[0] { (half, second) } else { (0, first) };
+            // Both halves may have one value each. Then only the first counts as uniform, because both bits together
+            // mean a unit of one value; the second half's value is read after the change at its first slot.
             uniform[1] &= !uniform[0];
             in_half(from, bits | 1, Some(all[half - from]), &mut self.words);
         }

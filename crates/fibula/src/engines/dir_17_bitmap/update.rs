@@ -60,6 +60,8 @@ impl<K: Ipv4Key> Editor<K> {
         let allotted = allotted.unwrap_or_default();
         // Twice the size of the longest units, for narrow keys.
         let most = (2 * Self::WINDOWS.unit_words() + (1 << step)) << Self::WINDOWS.direct_bits;
+        // Readers hold the array, so it cannot grow later. Zeros take memory only where they are written, which makes
+        // room for all places cheap.
         let places = Entry::PLACES.min(most as u64 >> step);
         let mut units: Shared<u64> = Shared::zeros(((places as usize) << step) + PADDING, limits.huge_pages)?;
         for (word, to) in words.iter().zip(&units[..]) {
@@ -141,6 +143,7 @@ impl<K: Ipv4Key> Editor<K> {
                 self.filling.close(open, &mut self.tables, &mut self.budget)?;
             }
             if u32::from(within.len()) > Self::WINDOWS.direct_bits && !self.filling.is_open {
+                // All prefixes of a unit are handled together, so that it is written once.
                 let count = prefixes[number..].partition_point(|prefix| Self::direct(prefix) == at);
                 let inside = &prefixes[number..number + count];
                 // Not for changes in a shadow, because readers of old entries would see the values that are stored in units.
@@ -218,6 +221,7 @@ impl<K: Ipv4Key> Editor<K> {
         };
         match moved {
             Some((new, unit)) => tables.store(at, new, unit),
+            // Nothing moves, so the room made above is given back.
             None => tables.allotted.expect_less(1),
         }
         Ok(())
@@ -277,6 +281,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         // Only counts of memory read the end, so it needs no order with the entries.
         self.table.end.store((tables.allotted.end() as usize) << tables.step, Ordering::Relaxed);
         let listens = publication.listens();
+        // Listeners get the words of a unit before the entry that leads to it, in the order that readers rely on.
         if listens {
             tables.emit_units(publication);
         }
@@ -290,6 +295,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
                 publication.stored(StoredWords::part(DIRECT, &tables.direct[..], at..at + 1));
             }
         }
+        // Last, because a unit may be retired only when no entry leads to it.
         tables.replace(publication);
     }
 
@@ -344,6 +350,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn memory(&self) -> Memory {
         let lists = self.tables.allotted.memory();
+        // Eight bytes for a key and its value, and a control byte, for each element.
         let uniform = self.tables.uniform.capacity() * 9 + self.tables.uses.capacity() * 9;
         let lists = lists + self.shadow.memory(self.tables.direct.len());
         self.table.memory() + lists + Memory { allocated_bytes: uniform, ..Memory::default() }

@@ -22,6 +22,7 @@ impl<K: Key> Dir18Lines<K> {
             let mut noted = Deferred::new();
             kernel::block::<WIDTH>(isa, &view, keys, found, &mut noted);
             below.answer(isa, &mut noted, keys, found, |_, key| {
+                // Nothing changes in this table, so the entry can be read again.
                 arrays.map_at::<K, WIDTH>(arrays.direct[windows.direct(key)])
             });
         });
@@ -66,6 +67,7 @@ impl<K: Key> Fib<K> for Dir18Lines<K> {
         if few(&self.arrays(), keys, results) {
             return;
         }
+        // Each width has code of its own, in which windows and shifts are constants.
         match self.width {
             0 => self.batch::<0>(isa, keys, results),
             1 => self.batch::<1>(isa, keys, results),

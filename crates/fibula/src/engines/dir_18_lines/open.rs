@@ -41,6 +41,8 @@ impl<K: Key> Live<K> {
             if checked.is_none() {
                 let line = arrays.line(windows, number, &walk).ok()?;
                 if line.alone {
+                    // A next hop has two shared lines while its entries move from one to the other. One of them is
+                    // written.
                     shared.entry(line.first).or_insert(number);
                 } else {
                     own.push(number);
@@ -56,6 +58,7 @@ impl<K: Key> Live<K> {
             lines.extend(self.lines[number * line_words..][..line_words].iter().map(Cell::read));
             let words = checked[number].as_ref()?.below.clone();
             maps.push(words.map_or(0, |words| {
+                // Places of maps count from the beginning of `below`, so they change with their words.
                 let map = self.maps[number].read() - words.start as u32;
                 let by = (below.len() as u32).wrapping_sub(words.start as u32);
                 let place = below.len() as u32 + map;
@@ -63,6 +66,7 @@ impl<K: Key> Live<K> {
                 place
             }));
         }
+        // A built table without deeper slots has no maps at all.
         if maps.iter().all(|&map| map == 0) {
             maps.clear();
         }

@@ -196,6 +196,7 @@ impl Prepared {
         if value != width_mask(self.width) {
             return value;
         }
+        // The record of the first slot is right before the map.
         self.below.words[self.map(line) as usize - 2].read() >> SlotRecord::NEXT_HOP_AT
     }
 
@@ -210,6 +211,7 @@ impl Prepared {
             self.refused = Some("more lines than there is room for");
             return Ok(None);
         };
+        // The array of maps has room for all lines, but it takes memory only as far as it is used.
         if let Some(more) = (line + 1).checked_sub(self.charged_maps).filter(|&more| more > 0) {
             self.budget.charge(more as usize * size_of::<u32>())?;
             self.charged_maps = line + 1;
@@ -220,6 +222,7 @@ impl Prepared {
             self.uses.resize(line as usize + 1, OWN);
         }
         self.uses[line as usize] = OWN;
+        // Relaxed, because the entry publishes this together with the words of the line.
         self.maps[line as usize].store(map, Ordering::Relaxed);
         Ok(Some(line))
     }
@@ -228,6 +231,7 @@ impl Prepared {
     fn lead(&mut self, at: usize, new: u32) -> Result<(), OutOfMemory> {
         let old = self.line_of(at);
         self.budget.reserve(&mut self.stores, 1)?;
+        // The counts are those after the change, so that `finish` finds the lines that lose their last entry.
         if self.is_own(old) {
             self.give_up(old)?;
         } else {
@@ -274,9 +278,11 @@ impl Prepared {
         if is_own && self.stores_values && (as_deep || map == 0) {
             return self.edit(line, words);
         }
+        // In a shadow a line is copied for new values, unless none of them differs.
         if is_own && (as_deep || map == 0) && self.words(line)[..count] == *words {
             return Ok(());
         }
+        // The copy takes over the words below, because the same slots are deeper.
         if is_own && map != 0 && as_deep {
             let Some(new) = self.take(map)? else { return Ok(()) };
             self.lines.write(new, words.iter().copied());
@@ -334,6 +340,7 @@ impl Prepared {
                 debug_assert!(false, "a next hop that whole entries can go to");
                 return Ok(None);
             };
+            // Taken out, because `deeper_line` needs all of `self`.
             let mut below = core::mem::take(&mut self.scratch);
             below.clear();
             let deep = [DEEP; SLOTS_MAX];
@@ -347,6 +354,7 @@ impl Prepared {
         };
         self.reserve_shared()?;
         self.budget.reserve(&mut self.fresh, 1)?;
+        // `take` made it a line of one entry. `lead` counts the entries of a shared one.
         self.uses[line as usize] = 0;
         let before = self.shared.insert(word, line);
         self.fresh.push((word, before));
@@ -389,6 +397,7 @@ impl Prepared {
     pub(super) fn finish(&mut self) -> Result<(), OutOfMemory> {
         for at in 0..self.stores.len() {
             let old = self.stores[at].old;
+            // If several entries leave a line, only the first of them finds a count of 0.
             if self.uses[old as usize] == 0 {
                 self.budget.reserve(&mut self.dying, 1)?;
                 self.give_up(old)?;
@@ -401,6 +410,7 @@ impl Prepared {
 
     /// Forgets the prepared change.
     pub(super) fn abandon(&mut self) {
+        // Before the stores, which add their entries to these counts again.
         for line in self.dying.drain(..) {
             self.uses[line as usize] = 0;
         }
@@ -412,6 +422,7 @@ impl Prepared {
                 self.uses[store.old as usize] += 1;
             }
         }
+        // In reverse, because a next hop that got two new lines must end with the line that it had before both.
         for (word, before) in self.fresh.drain(..).rev() {
             match before {
                 Some(line) => drop(self.shared.insert(word, line)),
@@ -432,6 +443,7 @@ impl Prepared {
 
     /// Notifies the publication of new lines and of the words below them.
     pub(super) fn emit_contents(&self, publication: &mut dyn Publication) {
+        // In the order in which readers depend on them: the words below, the maps, the lines, and later the entries.
         self.below.emit(publication);
         for line in self.lines.made() {
             publication.stored(StoredWords::part(MAPS, &self.maps[..], line..line + 1));
@@ -485,6 +497,7 @@ impl Prepared {
     ) {
         shadow.replaced(core::mem::replace(&mut self.direct, copy));
         for &Store { at, new, .. } in &self.stores {
+            // Relaxed, because no reader has the copy yet.
             self.direct[at as usize].store(new * self.line_bytes(), Ordering::Relaxed);
             shadow.note(at as usize..at as usize + 1);
         }
@@ -510,6 +523,7 @@ impl Prepared {
         for at in 0..self.dying.len() {
             let line = self.dying[at];
             let word = self.word_of(line);
+            // The next hop may have another line by now.
             if self.shared.get(&word) == Some(&line) {
                 self.shared.remove(&word);
             }
@@ -571,6 +585,7 @@ impl Level for Prepared {
                 let byte = slot << self.width;
                 words[byte / 4] |= (value as u32) << (8 * (byte % 4));
             }
+            // No slot is deeper any more, so a line with a map is replaced.
             return self.set_values(at, &words, false);
         };
         if let Some(word) = alone(slots, map as usize, &below.words) {

@@ -153,6 +153,7 @@ impl<'a, C: Cell32> Arrays<'a, C> {
     fn find_at<K: Key, const WIDTH: u32>(&self, key: u32) -> u32 {
         let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
         let entry = self.direct[windows.direct(key)].read();
+        // As in `places`: the entry publishes everything that is read from here on.
         if C::CHANGES {
             fence(Ordering::Acquire);
         }

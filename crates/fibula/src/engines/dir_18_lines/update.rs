@@ -69,6 +69,7 @@ impl<K: Ipv4Key> Editor<K> {
         let words = &built.lines[..built.lines.len() - PADDING];
         budget.charge(4 * (words.len() + entries + built.below.len()))?;
         let mut lines = Arena::new(&copy(words, words.len())?, form)?;
+        // Twice the most, because readers may still be in the words that are replaced.
         let most_below = (2 * entries * below_most(windows)).min(WORDS_MAX as usize - PADDING) as u32;
         let form = ArrayLayout { number: BELOW, width: 1, most: most_below, padding: PADDING, huge_pages };
         let words = &built.below[..built.below.len() - PADDING];
@@ -114,11 +115,13 @@ impl<K: Key> Editor<K> {
         after: &dyn Routes<K>,
         shadow: bool,
     ) -> Result<(), OutOfMemory> {
+        // Not in a shadow, because readers of the old entries would see the values at once.
         self.prepared.stores_values = !shadow;
         self.prepared.made_deeper = 0;
         let direct_bits = self.prepared.windows.direct_bits as u8;
         let entry = |prefix: &Prefix<K>| prefix.addr().window(0, direct_bits) as usize;
         for some in prefixes.chunks(AHEAD) {
+            // In two passes, because the place of a line is known only when its entry has arrived.
             some.iter().for_each(|prefix| fetch_at(&self.prepared.direct, entry(prefix)));
             some.iter().for_each(|prefix| self.prepared.fetch(entry(prefix)));
         }
@@ -137,6 +140,7 @@ impl<K: Key> Editor<K> {
                     }
                 }
             }
+            // The table has to be rebuilt, so the rest of the change is not prepared.
             if self.prepared.refused.is_some() {
                 return Ok(());
             }
@@ -164,6 +168,7 @@ impl<K: Key> Editor<K> {
         let slot_len = (windows.direct_bits + windows.slot_bits) as u8;
         let line = self.prepared.line_of(at);
         let mut values = SlotValues { words: self.prepared.words(line), width };
+        // Without a map no slot is deeper, which saves the search.
         let is_shallow = self.prepared.map(line) == 0;
         let slot = |address: K| address.window(windows.direct_bits as u8, windows.slot_bits as u8) as usize;
         let mut last: Option<Prefix<K>> = None;
@@ -181,6 +186,7 @@ impl<K: Key> Editor<K> {
                 let to = slot(range.start);
                 values.fill(done, to, word);
                 (done, word) = (to, NextHop::word(range.next_hop));
+                // A range that begins within a slot, or has a next hop that is too wide, makes a slot deeper.
                 let rest = range.start.window(slot_len, K::BITS - slot_len);
                 if rest == 0 && holds(width, word) {
                     ControlFlow::Continue(())
@@ -217,6 +223,7 @@ impl<K: Key> Editor<K> {
         self.prepared.at = at;
         let mut last: Option<Prefix<K>> = None;
         for prefix in inside {
+            // Slots are filled whole, because a record holds all addresses of its slot.
             let within = Prefix::of(prefix.addr(), prefix.len().min(slot_len));
             if last.is_none_or(|last| !last.covers(within)) {
                 self.sweep(within, after)?;
@@ -313,6 +320,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn publish(&mut self, publication: &mut dyn Publication) {
+        // Relaxed, because lookups do not read the counts.
         for (to, used) in self.table.used.iter().zip(self.used()) {
             to.store(used, Ordering::Relaxed);
         }

@@ -88,6 +88,7 @@ struct Building<'a, T> {
 impl<T> Building<'_, T> {
     /// Returns the number of distinct next hops in the dictionary.
     fn next_hops(&self) -> u64 {
+        // Code 0, no route, is not a next hop.
         self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len() as u64 - 1)
     }
 
@@ -103,6 +104,7 @@ impl<T: Tables> Sink for Building<'_, T> {
             None => NextHop::word(next_hop),
             Some(dictionary) => dictionary.code(next_hop, self.budget)?,
         };
+        // Beyond the limits this may cut the code, but then nothing is stored.
         Ok(code as u16)
     }
 

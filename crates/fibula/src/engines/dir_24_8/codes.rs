@@ -74,6 +74,7 @@ impl Codes {
             return Ok(Ok(code as u16));
         }
         let Some(to) = next_hops.get(code as usize) else {
+            // Entries have no room for the code, so the dictionary must not have it either.
             codes.truncate(known);
             return Ok(Err("more next hops than entries can name"));
         };
@@ -85,6 +86,7 @@ impl Codes {
     /// Takes back the codes that were made since the last publication.
     pub(super) fn abandon(&mut self) {
         if let Some(Dictionary { codes, published, .. }) = &mut self.dictionary {
+            // Published codes stay for good, because readers may hold entries that have them.
             codes.truncate(*published);
         }
     }

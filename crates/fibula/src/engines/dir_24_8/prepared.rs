@@ -31,6 +31,7 @@ impl Prepared {
     pub(super) fn tidy(&mut self, cursor: u32, count: usize) -> Result<u32, OutOfMemory> {
         let Self { written, budget, runs, .. } = self;
         let mut at = if cursor < written.segments.units.end() { cursor } else { 0 };
+        // Segments before this place stay, because all segments would fit there.
         at = at.max(written.segments.used());
         // At most to the end, so that no segment is moved twice.
         for _ in 0..count.min((written.segments.units.end() - at) as usize) {

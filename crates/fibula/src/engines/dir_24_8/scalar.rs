@@ -41,6 +41,7 @@ impl<K: Key> Dir248<K> {
             first: Halves::new(&self.first),
             // A gather needs a table even if no entry leads to a segment.
             segments: Halves::new(if self.segments.len() > PAD { &self.segments } else { &self.first }),
+            // Kernels are given an array even if codes are ids. They do not read it then.
             next_hops: Words::new(self.next_hops.as_deref().unwrap_or(&[0])),
             index_shift: u32::from(32 - Self::LEADING),
             key_shift: u32::from(32 - K::BITS),
@@ -55,6 +56,7 @@ impl<K: Key> Live<K> {
         LiveView {
             first: Words::new(&self.first),
             segments: Words::new(&self.segments),
+            // As above: any array will do if codes are ids.
             next_hops: Words::new(self.next_hops.as_deref().unwrap_or(&self.first)),
             index_shift: u32::from(32 - Dir248::<K>::LEADING),
             key_shift: u32::from(32 - K::BITS),

@@ -97,6 +97,7 @@ impl Written {
         codes: &[u16],
         budget: &mut Budget,
     ) -> Result<Option<u32>, OutOfMemory> {
+        // Room for the owner first, so that a segment that was taken always gets one.
         let room = self.owners.len() as u32 <= self.segments.units.end();
         budget.reserve(&mut self.owners, room.into())?;
         let Some(number) = self.segments.take(1, budget)? else { return Ok(None) };

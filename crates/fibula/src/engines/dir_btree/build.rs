@@ -153,6 +153,7 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
     /// whose shift removes the bits in which they differ.
     fn spread(&mut self, place: u32, region: Region, bits: u32, to: To) -> Result<(), PlantError> {
         let alone = region.first == region.last && to != To::Slots;
+        // Before this depth, windows do not distinguish all upper parts, so a region is divided further.
         let one_tree = region.crowded == NONE && region.depth >= cut::<K>().before;
         if bits > 0 && !alone && !one_tree {
             let [left, right] = self.halves(region);
@@ -179,6 +180,7 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
         } else {
             self.plan.cut_mid(region.crowded, region.depth, self.storage.budget())?.bits
         };
+        // More bits than planned, if need be: a shift has five bits, and 31 means a single interval.
         let bits = bits.max((32 - region.depth).saturating_sub(SHIFT_MOST));
         let (place, entry) = self.table(head::<K>(region.upper), 32 - region.depth - bits, bits)?;
         self.spread(place, region, bits, To::Sub)?;
@@ -201,6 +203,7 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
 
     /// Makes a table of a region, indexed by windows. Returns its place, its entry and its bits.
     fn by_window(&mut self, region: Region, bits: u32) -> Result<(u32, u32, u32), PlantError> {
+        // As in `mid`, the shift must stay below 31.
         let bits = bits.max((cut::<K>().upper - region.depth).saturating_sub(SHIFT_MOST));
         let shift = cut::<K>().upper - region.depth - bits;
         let (place, entry) = self.table(window(region.upper), shift, bits)?;
@@ -288,6 +291,7 @@ pub(super) fn tree<S: TreeStorage>(
     for leaf in 0..leaves {
         let begin = first + leaf * LEAF_INTERVALS;
         let until = last.min(begin + LEAF_KEYS);
+        // The last leaf has no key, because no leaf comes after it.
         if let Some(key) = node.get_mut(leaf).filter(|_| until < last) {
             *key = end(until);
         }
@@ -308,6 +312,7 @@ pub(super) fn tree<S: TreeStorage>(
 
 /// Writes a leaf's values and the base of its objects.
 pub(super) fn put_values(line: &mut [u32; LINE_WORDS], values: &[u32; LEAF_INTERVALS], base: u32) {
+    // Eleven values and the base are twelve halves, which fill the six words after the keys.
     let all = values.iter().copied().chain([base]);
     for (at, value) in all.enumerate() {
         let word = &mut line[LEAF_KEYS + at / 2];

@@ -135,6 +135,7 @@ impl<K: Key> Walk<'_, K> {
                 at,
             )?;
             let word = words[0].read();
+            // Words of slots lead to trees. Other words are counted if they lead to a chain.
             let counts = levels == 1 || word & SHIFT == ALONE;
             self.read(entry as usize, word, counts)?;
             self.read(entry as usize + 1, word, counts)?;
@@ -174,6 +175,7 @@ impl<K: Key> Walk<'_, K> {
         let lines = lines_of(&self.fib.lines);
         holds(tree.is_multiple_of(LINE_UNITS), "(4) a slot leads to a tree", at)?;
         let tree = tree / LINE_UNITS;
+        // Any number of slots may share a tree, so it is checked once.
         if self.trees.contains_key(&tree) {
             return Ok(());
         }

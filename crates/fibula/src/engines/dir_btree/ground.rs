@@ -167,6 +167,7 @@ impl<K: Key> Ground<K> {
 
     pub(super) fn write(&self, array: usize, element: u32, words: &[u32]) {
         let to = &self.arrays[array][element as usize * WORDS[array]..][..words.len()];
+        // Relaxed, because the word that leads here is stored later, with release.
         for (to, &word) in to.iter().zip(words) {
             to.store(word, Ordering::Relaxed);
         }
@@ -208,6 +209,7 @@ impl<K: Key> Ground<K> {
         if end > self.most[array].into() {
             return Err(PlantError::Limit(FULL[array], self.most[array].into()));
         }
+        // The array has its room from the start, but the budget counts only elements up to the end.
         if let Some(more) = (end as u32).checked_sub(self.charged[array]) {
             self.budget.charge(more as usize * WORDS[array] * size_of::<u32>())?;
             self.charged[array] = end as u32;
@@ -221,6 +223,7 @@ impl<K: Key> Ground<K> {
         if let Some(place) = units.take_at_within(words, remainder, SHIFT + 1, budget)? {
             return Ok(place);
         }
+        // Words up to the next place with this remainder become a free unit.
         let skipped = remainder.wrapping_sub(units.end()) & SHIFT;
         if skipped > 0 {
             units.expect(1, budget)?;
@@ -263,6 +266,7 @@ impl<K: Key> Ground<K> {
         } else {
             self.tree_uses.get_mut((word / LINE_UNITS) as usize)
         };
+        // A word without a count is never given up, so it counts as used.
         uses.map_or(1, |uses| {
             *uses = uses.wrapping_add_signed(more);
             *uses
@@ -307,11 +311,13 @@ impl<K: Key> Ground<K> {
         let holds = CheckError::unless;
         for (&sub, chain) in &self.chains {
             let mid = uses.remove(&chain.mid).unwrap_or(0);
+            // The two words of the middle table lead to the chain from inside.
             let through = if mid > 0 { 2 } else { 0 };
             let all = mid + uses.remove(&sub).unwrap_or(0) - through;
             holds(all == chain.uses && all > 0, "(9) words that lead to chains are counted", sub as usize)?;
             let inside = [chain.slots, chain.tree].map(|word| uses.remove(&word));
             holds(inside == [Some(2); 2], "(9) chains are tables of two words", sub as usize)?;
+            // The chain keeps its middle table even if nothing leads there, so the words are in use.
             if mid == 0 {
                 used[TABLES].push(Unit { place: chain.mid, size: 2 });
             }

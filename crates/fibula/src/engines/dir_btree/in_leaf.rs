@@ -74,6 +74,7 @@ impl<K: Key> Ground<K> {
     fn reach(&self, tree: u32, TableSlots { slot, places, first, bits }: TableSlots) -> Option<[u64; 2]> {
         let run = self.run(slot, places);
         let start = |slot: u32| first + (u64::from(slot - places[0]) << bits);
+        // Slots of other tables may lead to the tree, too. Its ends are then not known here.
         (run[1] - run[0] + 1 == self.uses(tree)).then(|| [start(run[0]), start(run[1] + 1) - 1])
     }
 
@@ -123,6 +124,7 @@ impl<K: Key> Ground<K> {
             while new.starts.get(number + 1).is_some_and(|&next| next <= start) {
                 number += 1;
             }
+            // A new interval begins inside the old one, for which the leaf has no key.
             let is_cut = new.starts.get(number + 1).is_some_and(|&next| next <= end);
             let old = line[LEAF_KEYS + at / 2] >> (at % 2 * 16) & 0xffff;
             if is_cut || u64::from(old) != new.values[number] {
@@ -130,6 +132,7 @@ impl<K: Key> Ground<K> {
                     Some(_) => end <= last,
                     None => self.reach(tree, slots).is_some_and(|reach| reach[1] == last),
                 };
+                // Objects are not replaced in place, and a value may change only for a whole interval.
                 if is_cut || old & BELOW != 0 || !ends || start == first && !begins(self) {
                     return Ok(false);
                 }
@@ -195,11 +198,13 @@ impl<K: Key> Editor<K> {
         new.clear();
         blocks.clear();
         sweep(after, Self::prefix(span), new, blocks, &mut ground.budget)?;
+        // A leaf holds smaller values only. Others are objects.
         if new.values.iter().any(|&value| value >= BLOCK.min(BELOW.into())) {
             return Ok(false);
         }
         let edits = ground.edits.len();
         let stored = ground.set_values(tree, span, new, slots);
+        // Edits of a part of the span must not be published without the rest.
         if !matches!(stored, Ok(true)) {
             ground.edits.truncate(edits);
         }
@@ -250,6 +255,7 @@ impl<K: Key> Editor<K> {
         let (from, to) = (line as usize * LINE_WORDS, copy as usize * LINE_WORDS);
         let Ground { edits, arrays, .. } = &mut self.ground;
         for Edit { at, word } in edits.drain(..) {
+            // Relaxed, because nothing leads to the copy yet.
             arrays[LINES][at - from + to].store(word, Ordering::Relaxed);
         }
         for slot in run[0]..=run[1] {

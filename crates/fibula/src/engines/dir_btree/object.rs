@@ -49,6 +49,7 @@ fn find_in_record(words: &[AtomicU32], count: usize, around: u32, lower: u128) -
         let shift = |at: u32, bits: u32| rest >> (16 + at) & ((1 << bits) - 1);
         let differs = (last ^ its_last) >> shift(0, 6) >> shift(6, 6)
             | u64::from((before ^ rest & 0xffff) >> shift(12, 4));
+        // At most one prefix matches, because they do not overlap. A branch would be mispredicted.
         found = core::hint::select_unpredictable(differs == 0, prefix[3].read(), found);
     }
     found
@@ -57,6 +58,7 @@ fn find_in_record(words: &[AtomicU32], count: usize, around: u32, lower: u128) -
 fn find_in_block(objects: &[AtomicU32], first: usize, count: usize, lower: u128) -> u32 {
     let pieces = &objects[first * OBJECT_WORDS..].as_chunks::<4>().0[..count];
     let at = pieces.partition_point(|piece| end_of(piece) < lower);
+    // The last piece ends at the last lower part, so there is always one.
     pieces[at][3].read()
 }
 
@@ -108,6 +110,7 @@ impl ObjectRecord {
     fn push(&mut self, start: u128, end: u128, next_hop: u32) -> bool {
         let open_bits = (end - start + 1).trailing_zeros();
         let is_prefix = end - start + 1 == 1 << open_bits && start.trailing_zeros() >= open_bits;
+        // The shifts remove 79 bits at most.
         if !is_prefix || open_bits >= LOWER_BITS || self.count == PREFIXES {
             return false;
         }

@@ -17,6 +17,7 @@ const WORDS: [usize; 3] = [1, LINE_WORDS, OBJECT_WORDS];
 
 impl<K: Key> DirBtree<K> {
     pub(super) fn parts(&self) -> Sections<'_> {
+        // Elements past the ends are room to grow, which files leave out.
         let used = |at: usize, all: usize| {
             let end = |ends: &[AtomicU32; 3]| ends[at].load(Ordering::Relaxed) as usize * WORDS[at];
             self.ends.as_ref().map_or(all, |ends| end(ends).min(all))

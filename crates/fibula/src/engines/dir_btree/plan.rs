@@ -160,10 +160,12 @@ impl Plan {
 
     /// Cuts the table before the slots of a crowded region. A half that is not crowded takes one slot.
     fn cut_sub(&mut self, region: u32, budget: &mut Budget) -> Result<TablePlan, OutOfMemory> {
+        // Without bits the table before the slots is one word.
         let mut best = TablePlan { bits: 0, words: 1 + self.regions[region as usize].slots.words };
         let mut others = 0;
         self.begin(region, budget)?;
         for bits in 1..=self.regions[region as usize].height.min(TABLE_BITS_MAX) {
+            // The table alone would take as much as the best choice so far.
             if 1 << bits >= best.words {
                 break;
             }
@@ -192,6 +194,7 @@ impl Plan {
                 if 1 << bits >= best.words {
                     break;
                 }
+                // Such a half takes an entry and a slot at least.
                 others += 2 * self.descend(budget)?;
             }
             if bits >= least {
@@ -217,6 +220,7 @@ impl Plan {
         }
         let mut best = (u64::MAX, 0);
         for bits in 1..=FIRST_BITS_MAX.min(self.cut.upper) {
+            // A copy, because `cut_mid` descends from a level of its own.
             self.level.clear();
             for &region in &regions {
                 budget.push(&mut self.level, region)?;

@@ -27,11 +27,13 @@ impl<K: Key> Ground<K> {
                 heads.extend_from_slice(&block_head(blocks.pieces(number as usize).len() as u32, first));
             }
         } else if value & OLD != 0 {
+            // Copied, because the object is given up together with its leaf.
             let words = &self.arrays[OBJECTS][number as usize * OBJECT_WORDS..];
             let (head, second) = (words[0].read(), words[1].read());
             let parts = (head >> kind::BITS) as usize * PART_UNITS * OBJECT_WORDS;
             let is_block = head % (1 << kind::BITS) == kind::BLOCK;
             budget.reserve(heads, OBJECT_WORDS)?;
+            // Pieces count from those of this leaf until `encode` knows their place.
             heads.extend_from_slice(&[head, if is_block { first } else { second }]);
             let (from, to) = if is_block {
                 (&self.arrays[OBJECTS][second as usize * OBJECT_WORDS..], pieces)
@@ -98,6 +100,7 @@ impl<K: Key> TreeStorage for Ground<K> {
             encoded[at] = if value < BELOW.into() {
                 value as u32
             } else if let Some(same) = values[..at].iter().position(|&other| other == value) {
+                // Intervals of one leaf with the same value share an object.
                 encoded[same]
             } else {
                 BELOW | self.stage(value, blocks)?
@@ -123,6 +126,7 @@ impl<K: Key> TreeStorage for Ground<K> {
         self.write(OBJECTS, place, &self.heads);
         self.write(OBJECTS, place + heads, &self.pieces);
         let base = place >> BASE_BITS;
+        // The units counted from the first object. Values count from the base, which is not after it.
         for value in encoded.iter_mut().filter(|value| **value & BELOW != 0) {
             *value += place - (base << BASE_BITS);
         }
@@ -135,6 +139,7 @@ impl<K: Key> TreeStorage for Ground<K> {
     }
 
     fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, PlantError> {
+        // All room first, so that the chain gets into all three maps or into none.
         room(&mut self.chains)?;
         room(&mut self.mids)?;
         room(&mut self.by_value)?;

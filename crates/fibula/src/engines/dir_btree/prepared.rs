@@ -27,6 +27,7 @@ impl<K: Key> Ground<K> {
         self.budget.push(&mut self.stores, Store { at, word })?;
         let old = self.word(at);
         for (word, is_old) in [(old, true), (word, false)] {
+            // Slots and entries of chains are counted. Other tables have one entry each.
             if is_slot || word & SHIFT == ALONE {
                 if is_old { self.lose(word, 1)? } else { self.gain(word, 1)? }
             }
@@ -45,6 +46,7 @@ impl<K: Key> Ground<K> {
             let mut count = 0;
             for at in first..=last {
                 count += 1;
+                // Equal neighbours are counted together, which keeps the log short.
                 if at == last || self.word(at + 1) != self.word(at) {
                     self.lose(self.word(at), count)?;
                     count = 0;
@@ -82,6 +84,7 @@ impl<K: Key> Ground<K> {
     pub(super) fn back_to(&mut self, mark: Savepoint) {
         for at in (mark.log..self.log.len()).rev() {
             let (word, more) = self.log[at];
+            // Losses that `seal` has not reached were never counted.
             if more > 0 || at < self.sealed {
                 self.count(word, -more);
             }
@@ -94,6 +97,7 @@ impl<K: Key> Ground<K> {
                 self.by_value.remove(&chain.value);
             }
         }
+        // These units stay in use, so they will not be given back.
         for retired in self.gone.drain(mark.gone..) {
             self.units[retired.array as usize].expect_less(1);
         }
@@ -197,6 +201,7 @@ impl<K: Key> Ground<K> {
     /// Ends a change that was published, and passes on the units that it retires.
     pub(super) fn done(&mut self, publication: &mut dyn Publication) {
         self.gone.drain(..).for_each(|unit| publication.retire(unit));
+        // The units are in use now, so an abandoned change cannot give them back any more.
         for made in self.made.drain(..) {
             self.units[made.array as usize].expect_less(1);
         }

@@ -113,6 +113,7 @@ impl<K: Key> Ground<K> {
         let line = tree / LINE_UNITS;
         let node = self.line(line);
         let leaves = self.leaves(tree);
+        // Keys are windows. The bits before the window are the same in the whole tree.
         let upper = |window: u32| first >> 32 << 32 | u64::from(window);
         let mut start = first;
         for leaf in 0..leaves {
@@ -147,6 +148,7 @@ impl<K: Key> Ground<K> {
         }
         let unit = (half(BASE) << BASE_BITS) + (value & (BELOW - 1));
         let [head, second] = self.object(unit);
+        // A next hop is taken by its value, so that equal neighbours can be merged. Other objects are referred to.
         if head == kind::RECORD { second.into() } else { OLD | u64::from(unit) }
     }
 

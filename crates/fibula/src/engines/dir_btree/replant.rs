@@ -123,6 +123,7 @@ impl<K: Key> Editor<K> {
         blocks.clear();
         let mut at = 0;
         let mut keep = |new: &mut Intervals, from: u64, until: u64, budget: &mut Budget| {
+            // The interval around `from` is cut to begin there.
             at += old.starts[at..].partition_point(|&start| start <= from) - 1;
             push(new, from, old.values[at], budget)?;
             let end = at + 1 + old.starts[at + 1..].partition_point(|&start| start <= until);
@@ -139,6 +140,7 @@ impl<K: Key> Editor<K> {
                 last = value;
                 at += 1;
             }
+            // The last interval may reach past `until`, so the next call begins with it.
             at -= 1;
             Ok::<(), OutOfMemory>(())
         };

@@ -105,6 +105,7 @@ impl View<'_> {
         });
         let keys = anew(keys, lines);
         each_lane::<COUNT>(|lane| {
+            // Four keys share a cache line, so one fetch is enough for them.
             if lane % (64 / size_of::<u128>()) == 0 {
                 fetch_after(&keys[lane], AHEAD);
             }
@@ -129,6 +130,7 @@ impl View<'_> {
     /// Replaces the values of a group that are not next hops.
     #[inline(never)]
     fn group_below<K: Key>(&self, keys: &[K], lines: &[u32], found: &mut [u32]) {
+        // All objects are on their way before the first is read.
         for (&line, found) in lines.iter().zip(&mut *found) {
             if *found & BELOW != 0 {
                 fetch_at(self.objects, self.unit(line, *found) * OBJECT_WORDS);

@@ -129,6 +129,7 @@ impl<'a> Arrays<'a> {
 
     /// Returns an object for a next hop: a near one if there is one, or a new one.
     fn next_hop(&mut self, next_hop: u32, base: Option<u32>) -> Result<u32, PlantError> {
+        // An object is shared only if the leaf's base reaches it, and values count forwards from the base.
         let near = self
             .object_units
             .end()
@@ -149,8 +150,10 @@ impl<'a> Arrays<'a> {
             return self.object(record.words());
         }
         let count = blocks.pieces(block).len() as u32;
+        // The head comes first, because the value leads to it. It gets the place of its pieces afterwards.
         let unit = self.object(&block_head(count, 0))?;
         let pieces = self.append_object(PART_UNITS as u32 * count)?;
+        // The pieces take the place of the zeros that were appended.
         self.objects.truncate(pieces as usize * OBJECT_WORDS);
         push_pieces(blocks, block, &mut self.objects, self.budget)?;
         self.objects[unit as usize * OBJECT_WORDS + 1] = pieces;
@@ -174,6 +177,7 @@ impl TreeStorage for Arrays<'_> {
         if let Some(place) = self.table_units.take_at(words, remainder, SHIFT + 1) {
             return Ok(place);
         }
+        // Words before the next place with this remainder become free units of one word.
         for _ in 0..remainder.wrapping_sub(self.table_units.end()) & SHIFT {
             let place = self.append_table(1)?;
             self.table_units.give(Unit { place, size: 1 }, self.budget)?;
@@ -213,6 +217,7 @@ impl TreeStorage for Arrays<'_> {
                 } else {
                     self.next_hop(number, base)?
                 };
+                // The first object sets the base, because later ones are not before it.
                 let base = *base.get_or_insert(unit >> BASE_BITS);
                 BELOW | (unit - (base << BASE_BITS))
             };

@@ -80,6 +80,7 @@ impl<K: Ipv6Key> Editor<K> {
         ground.budget.free(all.starts);
         ground.budget.free(all.values);
         blocks.free(&mut ground.budget);
+        // A build replaces nothing, so no unit is retired.
         ground.done(&mut Vec::new());
         ground.free_lists();
         let (old, new) = Default::default();
@@ -123,6 +124,7 @@ pub(super) fn push(
     value: u64,
     budget: &mut Budget,
 ) -> Result<(), OutOfMemory> {
+    // Blocks are not compared, so equal ones do not merge.
     if value < BLOCK && all.values.last() == Some(&value) {
         return Ok(());
     }
@@ -186,6 +188,7 @@ impl<K: Key> Editor<K> {
         path: &Path,
         after: &dyn Routes<K>,
     ) -> Result<u64, PlantError> {
+        // The lowest level whose entries lead to tables.
         let mut level = path.alone.unwrap_or(LEVELS - 2);
         loop {
             let depth = path.depth(level);
@@ -217,6 +220,7 @@ impl<K: Key> Editor<K> {
             let region_of = Region { upper: region[0], depth, first: 0, last, crowded };
             let mut planting = Planting::<K, _>::new(&self.new, &self.blocks, plan, &mut self.ground);
             let entry = planting.entry(region_of, to).and_then(|entry| planting.close().map(|()| entry));
+            // On an error too, because the budget counts the words.
             let open = planting.open;
             self.ground.budget.free(open.words);
             let entry = entry?;
@@ -331,6 +335,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         let tables = &self.ground.arrays[TABLES];
         for store in &self.ground.stores {
             let at = store.at as usize;
+            // Release, because readers follow the word to units that were just written.
             tables[at].store(store.word, Ordering::Release);
             self.shadow.note(at..at + 1);
             if listens {
@@ -369,6 +374,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     fn emit(&self, publication: &mut dyn Publication) {
         let [upper_bits, key_bits] = numbers::<K>();
         publication.structure(&[("first-bits", 32 - self.ground.first_shift), upper_bits, key_bits]);
+        // The tables last, because their words lead to the lines, and those to the objects.
         for array in [OBJECTS, LINES, TABLES] {
             self.ground.emit(array, publication);
         }

@@ -213,6 +213,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         rank: impl Fn(&N, N::Word) -> usize + Copy,
     ) {
         let mut done = self.groups::<O, C, LEVELS, MANY>(codes, keys, results, rank);
+        // The rest goes in ever smaller groups, because a walk of its own would wait for every load.
         if const { MANY > 16 } {
             done += self.groups::<O, C, LEVELS, 16>(codes, &keys[done..], &mut results[done..], rank);
         }

@@ -83,6 +83,7 @@ impl Ranges {
         // Separators are computed, not copied from below: the key left of a child is the last address of the range before its
         // first leaf.
         let per = tree.leaves_below(0);
+        // The last word of the root stays unused, because 31 addresses separate 32 children.
         all.extend((0..ROOT).map(|node| {
             core::array::from_fn(|at| match LANES * node + at + 1 {
                 ROOT_CHILDREN => NEVER,

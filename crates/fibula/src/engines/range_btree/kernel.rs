@@ -121,9 +121,12 @@ kernel! {
                 }
                 let rank = op::sub(op::splat(lasts as u32), count);
                 let (word, shift) = if WIDTH == 0 {
+                    // Four values a word: ranks up to 3 are in the first of the two.
                     let word = op::select(not_above(3), columns[6], columns[7]);
                     (word, op::shl::<3>(op::and(rank, op::splat(3))))
                 } else {
+                    // Two values a word: ranks up to 3 are in the first two of the three, and ranks up to 1 in the
+                    // first.
                     let word = op::select(not_above(3), columns[6], columns[7]);
                     let word = op::select(not_above(1), columns[5], word);
                     (word, op::shl::<4>(op::and(rank, op::splat(1))))
@@ -146,9 +149,12 @@ kernel! {
         match &fib.form {
             RangeEncoding::Few { nodes: 2 } => {
                 let at = op::rank_first::<16>(sixteen(0), key) as usize;
+                // No key is above the last address, so the rank is below 16. The remainder saves the check of the
+                // bounds.
                 NextHop::new(words[16 + at % 16])
             }
             form => {
+                // Both halves are counted, because a sum needs no branch.
                 let at = op::rank_first::<16>(sixteen(0), key) + op::rank_first::<16>(sixteen(2), key);
                 let RangeEncoding::Tree(tree) = form else { return NextHop::new(words[32 + at as usize % 32]) };
                 let mut at = at + ROOT as u32;

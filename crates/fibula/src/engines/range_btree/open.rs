@@ -46,6 +46,7 @@ pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, Part
             RangeEncoding::Few { nodes: nodes.len() / 2 }
         }
         leaves => {
+            // Any number of ranges that fills as many leaves has this shape.
             let (tree, count) = TreeLayout::of(leaves * (LASTS[width as usize] + 1), width);
             CheckError::unless(nodes.len() == count + 1, "(2) levels follow one another", nodes.len())?;
             RangeEncoding::Tree(tree)

@@ -21,6 +21,7 @@ impl Prepared {
         if self.lines.is_loose() && line >= self.lines.used() {
             let to = self.lines.take_back(1, &mut self.budget)?;
             if to.is_some() {
+                // The words below stay where they are. A later call may move them.
                 let Some(to) = self.took(to, self.map(line))? else { return Ok(()) };
                 let words = self.words(line);
                 self.lines.write(to, words.into_iter().take(line_words(self.windows, self.width)));
@@ -38,6 +39,7 @@ impl Prepared {
         }
         let Some(place) = self.below.take_back(size, &mut self.budget)? else { return Ok(()) };
         let words = self.below.unit_words(begin, size);
+        // Wraps, because the words move towards the beginning.
         let by = place.wrapping_sub(begin);
         self.below.write(place, moved(words, (map - begin) as usize, self.windows, by));
         self.budget.reserve(&mut self.maps_to_store, 1)?;
@@ -64,6 +66,7 @@ impl Prepared {
             let before = self.shared.insert(word, to);
             self.fresh.push((word, before));
         }
+        // The line of the next hop may be one that an earlier call made.
         self.uniform_entry(at, word)
     }
 }
