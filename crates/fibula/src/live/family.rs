@@ -352,9 +352,11 @@ impl<K: Key> FamilyWriter<K> {
                     editor.publish(publication);
                 }
                 self.waiting.truncate(self.from);
+                // Those that were published are the last ones. Changes before them wait for another engine.
                 0
             }
             (PreparedChange::Replace(replacement), _) => {
+                // Before the engine is replaced, because these are the bytes of the old one.
                 let bytes = self.structure_memory().held_bytes();
                 if let Some(whole) = replacement.routes {
                     (self.rib, self.aggregated) = (whole.rib, whole.aggregated);

@@ -78,6 +78,7 @@ impl Options {
     /// Returns these options with this engine for its family; for a family that tables do not have, unchanged.
     #[must_use]
     pub fn with_engine<K: Key>(mut self, engine: Engine<K>) -> Self {
+        // Only a downcast finds the field here, because `K` may be either key.
         let engine: &dyn Any = &engine;
         if let Some(&ipv4) = engine.downcast_ref() {
             self.ipv4 = ipv4;

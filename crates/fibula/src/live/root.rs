@@ -40,12 +40,14 @@ impl<T> CurrentRoot<T> {
     /// came by [`swap`](Self::swap) in the epoch of the swap.
     #[inline]
     pub(crate) unsafe fn pin<'r>(&'r self, slot: &'r mut ReaderSlot) -> Pinned<'r, T> {
+        // The pin comes first, because roots that were loaded before it could be dropped.
         let epoch = slot.pin();
         Pinned { roots: self.load(), epoch, root: self, slot, alone: PhantomData }
     }
 
     #[inline]
     fn load(&self) -> *const T {
+        // Acquire, because the roots were written before they were swapped in.
         self.current.load(Ordering::Acquire)
     }
 
@@ -82,6 +84,7 @@ impl<T> Pinned<'_, T> {
     /// Moves the pin to the present state: later lookups see the changes up to now.
     #[inline]
     pub(crate) fn refresh(&mut self) {
+        // The epoch first: roots that were loaded before it could be dropped under the new pin.
         self.epoch = self.slot.refresh();
         self.roots = self.root.load();
     }

@@ -73,6 +73,7 @@ impl<V> ValueSlots<V> {
     /// When the pin is of another table.
     #[inline]
     pub(crate) fn read<'p>(&'p self, pin: &'p impl Pin) -> PinnedValues<'p, V> {
+        // A pin of another domain would not keep these values from being dropped.
         assert!(core::ptr::eq(pin.domain(), &*self.domain), "the pin is of another table");
         PinnedValues { slots: self }
     }
@@ -237,6 +238,7 @@ impl<V: Send + Sync> ValueStore<V> {
                     slot.state.store(EMPTY, Ordering::Relaxed);
                     // SAFETY: it was closed for a grace period: no reader has a reference, and the writer is this one.
                     let value = unsafe { &*slot.value.get() };
+                    // Room for this was reserved together with the slot.
                     free.push(at);
                     // SAFETY: it was filled before it was opened. The slot is empty now, so the value is nowhere else.
                     let value = unsafe { value.assume_init_read() };
@@ -246,6 +248,7 @@ impl<V: Send + Sync> ValueStore<V> {
                 }
             }
         });
+        // Nothing was closed, so no epoch has to end.
         if closing.is_empty() {
             return;
         }
@@ -257,6 +260,7 @@ impl<V: Send + Sync> ValueStore<V> {
                 leaving.retire(domain, LeavingValue::Closed(at), size_of::<ValueSlot<V>>());
             }
         }
+        // The second grace period of the closed slots begins here.
         leaving.advance(domain);
     }
 

@@ -439,6 +439,7 @@ impl Table {
     /// # Errors
     /// When the system has no more threads.
     pub fn maintain_every(&self, interval: Duration) -> std::io::Result<Maintenance> {
+        // Weak, because the thread must not keep the table alive.
         let shared = Arc::downgrade(&self.shared);
         let stop = Arc::new(());
         let stopped = Arc::downgrade(&stop);
@@ -516,6 +517,7 @@ impl<K: TableKey> Iterator for TableRoutes<'_, K> {
             }
         };
         let rib = K::rib(&writer);
+        // After the last prefix, even if it is gone by now: changes may have been made since the last page.
         let rest = self.last.map_or_else(|| rib.iter(), |last| rib.iter_after(last));
         let page: Vec<_> = rest.take(PAGE).collect();
         self.has_ended = page.len() < PAGE;
@@ -537,7 +539,7 @@ impl Drop for Maintenance {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It does not panic.
+            // A panic of a listener or of a build has poisoned the table, whose calls report it.
             let _ = thread.join();
         }
     }

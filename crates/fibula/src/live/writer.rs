@@ -191,6 +191,7 @@ impl TableWriter {
         outcome.version = if published.any { self.advance(domain) } else { domain.epoch() };
         outcome.waiting = self.waiting();
         self.tidy(domain, TIDY);
+        // Once for the change and the moves, because it looks at the slots of all readers.
         self.collect(domain);
         self.books.end(&mut outcome);
         outcome
@@ -216,6 +217,7 @@ impl TableWriter {
             && (replaced > 0 || shadow && in_place)
         {
             let old = root.swap(self.roots());
+            // In the epoch of the swap, because readers of that epoch may have loaded the old roots.
             self.books.retired.retire(domain, TableGarbage::Roots(old), replaced_bytes);
         }
         Published { any: in_place || replaced > 0, replaced }
@@ -256,6 +258,7 @@ impl TableWriter {
             self.families.v6.abandon();
             return;
         }
+        // Moves replace no engine, so the roots stay.
         let _ = self.publish(domain, None, ready, false);
         self.advance(domain);
     }

@@ -56,6 +56,7 @@ impl<K: Key> BlockArena<K> {
     /// # Errors
     /// When the system has no addresses for it.
     pub(super) fn new(limits: Limits) -> Result<Self, OutOfMemory> {
+        // Addresses for all lines at once, because readers hold the array and it must not move.
         let words = Shared::zeros(LINES as usize * LINE_WORDS, limits.huge_pages)?;
         let mut units = Units::default();
         // The first line is never given back.
@@ -96,6 +97,7 @@ impl<K: Key> BlockArena<K> {
             self.entries[number as usize].count += 1;
             return Ok(number);
         }
+        // Before a place is taken, so that a failure leaves nothing to give back.
         self.make_room(budget)?;
         let lines = block.lines() as u32;
         // It will be given back once.
@@ -154,6 +156,7 @@ impl<K: Key> BlockArena<K> {
         if self.heads[slot] == number {
             self.heads[slot] = next;
         } else {
+            // Chains are short, because there are at least as many buckets as blocks.
             let mut before = self.heads[slot];
             while self.entries[before as usize].next != number {
                 before = self.entries[before as usize].next;

@@ -123,6 +123,7 @@ impl<K: Key> VrfFamily<K> {
         rib: &mut Rib<K>,
         making: &mut BuildContext<'_>,
     ) -> Result<VrfTable<K>, TableError> {
+        // Without a block, so that VRFs without routes take no line and no count.
         if rib.is_empty() {
             return Ok(VrfTable::Small { rib: core::mem::take(rib), block: None });
         }
@@ -196,6 +197,7 @@ impl<K: Key> VrfFamily<K> {
                 rib
             }
             VrfTable::Large { mut family, number, .. } => {
+                // Readers of earlier roots have a list of their own, which keeps the engine alive.
                 self.large[number as usize] = None;
                 core::mem::take(&mut family.rib)
             }
@@ -281,6 +283,7 @@ impl<K: Key> VrfFamily<K> {
     pub(super) fn undo(&mut self, side: &mut VrfTable<K>, step: PreparedStep<K>) {
         match (step, side) {
             (PreparedStep::Side(made), side) => {
+                // The routes have moved into the new table. They come back first, and then their changes are undone.
                 let rib = self.unmake(made);
                 *side.rib_mut() = rib;
                 side.rib_mut().undo(&mut self.log);
@@ -317,6 +320,7 @@ impl<K: Key> VrfFamily<K> {
                 Ok(family.retires())
             }
             (PreparedStep::Same, _) => Ok(0),
+            // At most the block that is replaced. Engines go with the old roots.
             _ => Ok(1),
         }
     }

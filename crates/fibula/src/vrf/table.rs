@@ -211,8 +211,10 @@ impl Vrfs {
         let numbers = self.lock()?.tables.len() as u32;
         for vrf in (0..numbers).map(Vrf) {
             let mut writer = self.lock()?;
+            // Other threads may have dropped it, because the lock is free between two VRFs.
             let Ok(sides) = writer.table(vrf) else { continue };
             if sides.v4.is_large() || sides.v6.is_large() {
+                // Into a block first, if it can be: an engine that was rebuilt before would be dropped again.
                 writer.shrink(domain, root, vrf);
                 let none = Dual { v4: &[][..], v6: &[][..] };
                 let _ = writer.change(domain, root, vrf, none, EditMode { atomic: false, compact: true })?;

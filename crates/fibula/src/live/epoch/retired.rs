@@ -127,6 +127,7 @@ impl<T> RetireList<T> {
 
     fn stalled_by(&self, oldest_pin: Option<SeenPin>, epoch: u64) -> Option<Stalled> {
         let oldest = self.oldest()?;
+        // A later pin does not keep the item, and an item of this epoch waits for the writer alone.
         let pin = oldest_pin.filter(|pin| pin.epoch <= oldest && oldest < epoch)?;
         Some(Stalled { reader: pin.reader, epochs: epoch - pin.epoch })
     }

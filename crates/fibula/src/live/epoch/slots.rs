@@ -163,6 +163,7 @@ impl ReaderSlot {
 
 impl Drop for ReaderSlot {
     fn drop(&mut self) {
+        // Before the slot is given back: the next reader's pin must not be ended by this store.
         self.unpin();
         self.domain.slots().give_back(self.number);
     }

@@ -52,6 +52,7 @@ fn pause(step: u32, left: Duration) {
     } else if step < SPINS + YIELDS {
         thread::yield_now();
     } else {
+        // Five doublings reach the longest sleep, and more could overflow.
         let doublings = (step - SPINS - YIELDS).min(5);
         thread::sleep((SHORTEST * (1 << doublings)).min(LONGEST).min(left));
     }

@@ -131,6 +131,7 @@ impl<K: Key> Builder<'_, K> {
             let is_whole = inner == next;
             let value = if is_whole { self.value(head)? } else { self.object(depth + 1, inner, next, head)? };
             self.piece(base, here, value)?;
+            // After a divided window the next hop goes on, unless another range begins at the next window.
             let continues = here < last_window::<K>(depth) && !is_next(&self.starts, next, here + 1);
             if !is_whole && continues {
                 let value = self.value(before)?;
@@ -275,6 +276,7 @@ fn node(
     }
     let below = capacity(levels - 1);
     let mut line = [NEVER; LINE_WORDS];
+    // A key separates a child from the one before it, so the first child has none.
     for (key, child) in line.iter_mut().zip(pieces.chunks(below).skip(1)) {
         *key = last_before(child[0]);
     }

@@ -72,6 +72,7 @@ pub(super) const fn windows<K: Key>() -> u8 {
 pub(super) fn window<K: Key>(key: K, depth: u8) -> u32 {
     let bits = const { window_bits::<K>() };
     let at = depth * bits;
+    // The last window of a narrow key may be shorter than the others.
     key.window(at, if at + bits <= K::BITS { bits } else { K::BITS - at })
 }
 

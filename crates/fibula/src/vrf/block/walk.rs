@@ -132,6 +132,7 @@ impl<'a> BlocksView<'a> {
     fn tree(&self, root: u32, levels: u32, window: u32, search: &impl Search) -> u32 {
         let mut at = root;
         for below in (0..levels as usize).rev() {
+            // There are fewer levels, so the remainder only saves the check of the bounds.
             at += 1 + search.rank(self.line(at), window ^ SIGN) * LINES[below % LEVELS];
         }
         search.leaf(self.line(at), window ^ SIGN)
@@ -140,6 +141,7 @@ impl<'a> BlocksView<'a> {
     /// Returns an object of the block with a root.
     #[inline(always)]
     fn object(&self, root: BlockRoot, value: u32) -> Object {
+        // Objects are before the root, and number 0 is next to it.
         let end = root.place() as usize * LINE_WORDS - (value & (BELOW - 1)) as usize * OBJECT_WORDS;
         let words = &self.words[end - OBJECT_WORDS..end];
         core::array::from_fn(|at| words[at].load(Ordering::Relaxed))
@@ -187,12 +189,14 @@ impl<'a> BlocksView<'a> {
             for ((window_of_key, &key), (place, &root)) in
                 windows.iter_mut().zip(keys).zip(places.iter_mut().zip(roots))
             {
+                // Lines are compared as signed numbers.
                 *window_of_key = window(key, 0) ^ SIGN;
                 *place = BlockRoot(root).place() * LINE_UNITS;
             }
         }
         let mut most = 0;
         for &root in roots.as_flattened() {
+            // Levels are the highest bits of a root, so the greatest root has the most of them.
             most = most.max(root);
         }
         let most = most >> BlockRoot::LEVELS_AT;
@@ -208,6 +212,7 @@ impl<'a> BlocksView<'a> {
                     let is_inner = BlockRoot(root).levels() > below;
                     *place = if is_inner { next } else { *place };
                 }
+                // A single group reads its lines at once, so it would gain nothing.
                 if COUNT > 1 {
                     each_lane::<GROUP>(|lane| self.fetch(places[lane]));
                 }
@@ -293,6 +298,7 @@ impl<'a> BlocksView<'a> {
         let (some_keys, rest_keys) = keys.as_chunks().0.as_chunks();
         let (some_found, rest_found) = found.as_chunks_mut().0.as_chunks_mut();
         for (number, ((roots, keys), found)) in some.iter().zip(some_keys).zip(some_found).enumerate() {
+            // The roots of the next groups are on their way while these groups are answered.
             if let Some(next) = some.get(number + 1) {
                 for group in next {
                     each_lane::<GROUP>(|lane| self.fetch(BlockRoot(group[lane]).place() * LINE_UNITS));

@@ -96,6 +96,7 @@ impl VrfsWriter {
 
     /// Makes a VRF without routes.
     pub(super) fn create(&mut self, domain: &Domain) -> Result<Vrf, TableError> {
+        // Readers may have let go of a number since.
         self.collect(domain);
         let limits = self.options.limits;
         let number = match self.vacant.last() {
@@ -114,6 +115,7 @@ impl VrfsWriter {
                 number as u32
             }
         };
+        // Nothing fails from here on.
         self.vacant.pop();
         let empty = Dual { v4: VrfTable::empty(limits), v6: VrfTable::empty(limits) };
         // The word of a VRF without routes is not 0, because 0 says that there is no such VRF.
@@ -153,6 +155,7 @@ impl VrfsWriter {
             .prepare(&mut sides, changes, way, &mut outcome)
             .and_then(|steps| self.reserved(&mut sides, steps, way.atomic))
             .map(|(steps, reserved)| {
+                // Nothing fails from here on, so the counts need not be taken back.
                 self.count(&sides, changes);
                 let rebuilt = rebuilt(&steps.v4) + rebuilt(&steps.v6);
                 self.publish(domain, root, vrf, &mut sides, steps, reserved);
@@ -271,6 +274,7 @@ impl VrfsWriter {
     ) -> Result<DualRib, TableError> {
         self.table(vrf)?;
         self.make_room(domain)?;
+        // Two blocks, the number and the old roots.
         self.books.retired.reserve(4, &mut self.books.budget)?;
         let sides = self.table(vrf)?;
         let lists = if sides.v4.is_large() || sides.v6.is_large() {
@@ -431,6 +435,7 @@ impl VrfsWriter {
 
     /// Puts tables that have few routes now into blocks, where that succeeds.
     pub(super) fn shrink(&mut self, domain: &Domain, root: &CurrentRoot<VrfRoots>, vrf: Vrf) {
+        // A quarter, so that a table whose size varies around the limit does not move to and fro.
         let few = self.options.small_routes / 4;
         let Ok(Dual { v4, v6 }) = self.table(vrf) else { return };
         let shrinks = |is_large: bool, routes: usize| is_large && routes <= few;
@@ -521,6 +526,7 @@ fn of_structure<K: Key>(
     number: u32,
     side: &VrfTable<K>,
 ) -> Option<in_place::RetiredUnit> {
+    // The VRF may be another one of the same number, or have another engine by now.
     match (*gone, side) {
         (
             FamilyGarbage::Unit { vrf, serial, generation, unit },
