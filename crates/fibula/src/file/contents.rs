@@ -93,6 +93,7 @@ impl Data<'_> {
         }
         let Some(words) = self.words() else { return Ok(()) };
         let mut buffer = vec![0; CHUNK];
+        // A chunk has a whole number of words, because every width divides it.
         let at_once = CHUNK / words.word_bytes();
         for first in (0..words.len()).step_by(at_once) {
             let count = at_once.min(words.len() - first);
@@ -120,12 +121,15 @@ impl Contents<'_> {
         of_half(&self.v4, &mut sections)?;
         let first_of_v6 = sections.len();
         of_half(&self.v6, &mut sections)?;
+        // Sections of IPv4 come first, so the counts give the families of the file.
         let families = u32::from(first_of_v6 > 0) | u32::from(sections.len() > first_of_v6) << 1;
         of_values(&self.values, &mut sections);
 
+        // The header and the section table come before the first section.
         let mut end = (HEADER_BYTES + sections.len() * SECTION_BYTES) as u64;
         for Planned { line, data } in &mut sections {
             (line.width, line.bytes) = data.sizes();
+            // Large arrays of engines begin where a huge page can, because lookups read them.
             let align = match line.bytes {
                 HUGE.. if matches!(data, Data::Elements(_)) => HUGE,
                 PAGE.. => PAGE,
@@ -133,6 +137,7 @@ impl Contents<'_> {
             };
             line.offset = end.next_multiple_of(align);
             end = line.offset + line.bytes;
+            // Before anything is written, because the table with the checksums precedes the sections.
             let mut crc = crc32fast::Hasher::new();
             data.try_for_each(|bytes| {
                 crc.update(bytes);
@@ -165,6 +170,7 @@ fn write(head: &[u8], sections: &[Planned<'_>], out: &mut impl Write) -> io::Res
         data.try_for_each(|bytes| out.write_all(bytes))?;
         done += line.bytes;
     }
+    // Dropping a buffered writer would lose the error of the last bytes.
     out.flush()
 }
 
@@ -203,6 +209,7 @@ fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) {
         } else {
             wide.extend([(bits >> 64) as u64, bits as u64]);
         }
+        // Arrays have no words of 8 bits.
         lengths.push(u16::from(route.prefix.len()));
         next_hops.push(route.next_hop.id());
         Ok::<(), core::convert::Infallible>(())

@@ -128,10 +128,12 @@ fn load(path: &Path, way: OpenMode) -> (io::Result<Stamp>, Result<TableFile, Fil
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) => {
+            // Both results need the error, which cannot be cloned.
             let again = io::Error::new(error.kind(), error.to_string());
             return (Err(error), Err(FileErrorKind::io("opened")(again).at(path)));
         }
     };
+    // Before the file is read, so that a change while it is read is noticed later.
     let seen = file.metadata().map(|metadata| Stamp::of(&metadata));
     let table = match way {
         OpenMode::Copy(limits) => TableFile::copy_of(&file, limits).map_err(|error| error.of(path)),
@@ -154,6 +156,7 @@ impl Stamp {
     fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;
+        // Numbers of files are reused and times are coarse, so only all of these together distinguish two files.
         Self {
             bytes: metadata.len(),
             modified: metadata.modified().ok(),

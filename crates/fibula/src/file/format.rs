@@ -49,6 +49,7 @@ pub(super) struct Section {
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
+    // The slice has this length, so the default is never used.
     bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes)
 }
 
@@ -76,6 +77,7 @@ impl Header {
     /// Reads the first bytes of a file, which may be fewer than a header's. The fields before the version, the version and
     /// the checksum have the same places in all versions.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, FileErrorKind> {
+        // A file that ends within the magic number counts as truncated, if it agrees so far.
         let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
         if bytes.is_empty() || !MAGIC.starts_with(magic) {
             return Err(FileErrorKind::Foreign);
@@ -83,9 +85,11 @@ impl Header {
         if bytes.len() < HEADER_BYTES {
             return Err(FileErrorKind::Truncated { bytes: bytes.len() as u64, needed: HEADER_BYTES as u64 });
         }
+        // Before the checksum, which swapped words would not match either.
         if word(bytes, 12) == MARK.swap_bytes() {
             return Err(FileErrorKind::Swapped);
         }
+        // Before the version, so that a damaged version is not reported as a newer one.
         if crc32fast::hash(&bytes[..Self::SUMMED]) != word(bytes, Self::SUMMED) {
             return Err(FileErrorKind::Damaged("header".to_owned()));
         }
@@ -99,6 +103,7 @@ impl Header {
             bytes: long(bytes, 24),
             table_crc: word(bytes, 32),
         };
+        // Comparing all bytes covers those that belong to no field, too.
         let is_right = header.to_bytes() == *bytes && header.sections <= SECTIONS && header.families < 4;
         let end = HEADER_BYTES as u64 + u64::from(header.sections) * SECTION_BYTES as u64;
         if is_right && end <= header.bytes {
@@ -138,6 +143,7 @@ impl Section {
             is_needed: bytes[56] == 1,
             name,
         };
+        // Comparing all bytes covers the padding of the name and the spare bytes, too.
         let is_right = section.to_bytes() == *bytes
             && [1, 2, 4, 8].contains(&section.width)
             && section.bytes.is_multiple_of(section.width.into())
@@ -169,5 +175,6 @@ pub(super) fn read_table(header: Header, bytes: &[u8]) -> Result<Vec<Section>, F
         end = its_end;
         sections.push(section);
     }
+    // The last section ends the file, so that appended bytes are noticed.
     if end == header.bytes { Ok(sections) } else { Err(damaged()) }
 }

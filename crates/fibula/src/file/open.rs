@@ -43,6 +43,7 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
     let mut source = CopySource { input, limits, held_bytes: 0 };
     let head = source.head()?;
     let (opened, others) = open(&mut source, head, limits, engines)?;
+    // Unknown sections are verified, too, because damage anywhere in a copied file is reported.
     for section in others {
         source.skim(&section)?;
     }
@@ -292,6 +293,7 @@ fn open(
         part(source, &mut sections, limits, engines)?,
     );
     let values = values(source, &mut sections)?;
+    // A table that lacks the sections of a family which the header has is damaged.
     let families = u32::from(!parts.v4.is_empty()) | u32::from(!parts.v6.is_empty()) << 1;
     if families != head.families {
         return Err(FileErrorKind::Damaged("header".to_owned()));
@@ -317,6 +319,7 @@ fn part<K: Key>(
         let text = source.bytes(&section)?;
         let damaged = || FileErrorKind::Damaged(structure.clone());
         let (engine, shape) = parse(&text).ok_or_else(damaged)?;
+        // An engine that files cannot hold counts as unknown.
         let found = engines.find::<K>(&engine).ok().and_then(|found| Some((found, found.open?)));
         let Some((found, make)) = found else {
             return rebuilt(source, sections, limits, engine);
@@ -352,15 +355,18 @@ fn rebuilt<K: Key>(
     if !is_published(&engine) {
         return Err(FileErrorKind::Unknown(engine));
     }
+    // The arrays are not used, but damage in them is reported all the same.
     for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
         source.skim(&section)?;
     }
     let Some(routes) = routes::<K>(source, sections)? else {
         return Err(FileErrorKind::Published(engine));
     };
+    // The engine would be built in memory, and a caller of `map` expects none to be taken.
     if source.maps() {
         return Err(FileErrorKind::NotMapped(engine));
     }
+    // Before the build, because engines rely on the order of the routes.
     if let Some(at) = routes.disorder() {
         return Err(FileErrorKind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at });
     }

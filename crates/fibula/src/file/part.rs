@@ -1,4 +1,4 @@
-//! What a table file has for one family.
+//! The contents of a table file for one family.
 
 use core::fmt;
 

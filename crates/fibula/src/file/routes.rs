@@ -77,6 +77,7 @@ impl<K: Key> StoredRoutes<K> {
             let is_exact =
                 prefix.addr() == self.address(at) && u16::from(prefix.len()) == self.lengths[at].read();
             let is_route = is_exact && self.next_hops[at].read() != 0;
+            // `None` is less than any prefix, so the first route passes.
             !is_route || before.replace(prefix) >= Some(prefix)
         })
     }
@@ -136,11 +137,13 @@ impl<K: Key> Routes<K> for StoredRoutes<K> {
 
     fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()> {
         let before = self.up_to(within);
+        // `up_to` counts the prefix itself, which is one of the routes to visit.
         let start = before - usize::from(before > 0 && self.prefix(before - 1) == within);
         for at in start..self.len() {
             if !within.covers(self.prefix(at)) {
                 break;
             }
+            // A mapped file may have changed to a next hop of 0, which is skipped.
             if let Some(route) = self.route(at) {
                 each(route)?;
             }

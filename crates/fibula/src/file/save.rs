@@ -48,10 +48,12 @@ pub(super) fn save_with<D: Disk>(
         Err(_) => path.to_owned(),
     });
     let failed = |error| FileErrorKind::io("written")(error).at(path);
+    // In the same folder, because a rename is atomic only within a file system.
     let aside = beside(&target).map_err(failed)?;
     let file = disk.create(&aside, &target).map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let written = contents.write(&mut out).map_err(|error| error.of(path)).and_then(|()| {
+        // The errors of bytes that were still in the buffer come here, before the file is synced.
         let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         disk.sync(&mut file).map_err(failed)
     });
@@ -59,6 +61,7 @@ pub(super) fn save_with<D: Disk>(
         disk.remove(&aside);
         return Err(error);
     }
+    // Only this makes the rename durable.
     disk.sync_folder(folder(&target)).map_err(failed)
 }
 

@@ -106,6 +106,7 @@ impl TableFile {
     /// The first fault that is found.
     pub fn verify(&self) -> Result<(), FileError> {
         if let Some(file) = &self.mapped {
+            // A panic of another thread while it read the file has changed nothing.
             let file = file.lock().unwrap_or_else(PoisonError::into_inner);
             return Self::copy_of(&*file, Limits::default()).map(drop);
         }

@@ -43,6 +43,7 @@ pub(super) fn assign(owners: &mut [u32], shares: &mut [Share], giving: Reassignm
         share.has = 0;
     }
     for owner in owners.iter_mut() {
+        // `VACANT` is beyond all shares, so such a bucket stays vacant.
         match shares.get_mut(*owner as usize).filter(|share| share.weight > 0) {
             Some(share) if giving == Reassignment::Gone || share.has < share.target => share.has += 1,
             _ => *owner = VACANT,
@@ -64,6 +65,7 @@ fn targets(buckets: u32, shares: &mut [Share]) {
     // The slice is in bounds because fewer buckets are left than there are members with a remainder.
     shares.sort_unstable_by_key(|share| (Reverse(share.rest), share.at));
     shares[..left as usize].iter_mut().for_each(|share| share.target += 1);
+    // Back in the order of the members, because owners refer to them by place.
     shares.sort_unstable_by_key(|share| share.at);
 }
 

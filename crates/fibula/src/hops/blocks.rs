@@ -60,6 +60,7 @@ impl FreeBlocks {
         buckets.reserve(end, budget, AtomicU32::default)?;
         let mut more = [0; SIZES];
         more[size] = 1;
+        // Counted first, so that all lists have room before one of them changes.
         gaps(from, shifted, |gap| more[usize::from(gap.log2)] += 1);
         for ((free, made), more) in self.free.iter_mut().zip(self.made).zip(more) {
             budget.reserve(free, (made + more).saturating_sub(free.len()))?;
@@ -94,6 +95,7 @@ impl FreeBlocks {
 /// Calls `each` with aligned blocks from one place up to another, both counted from [`SHIFT`].
 fn gaps(mut from: u64, to: u64, mut each: impl FnMut(BucketBlock)) {
     while from < to {
+        // The largest block that is aligned here and ends in time.
         let log2 = from.trailing_zeros().min((to - from).ilog2());
         each(BucketBlock { place: (from - SHIFT) as u32, log2: log2 as u8 });
         from += 1 << log2;

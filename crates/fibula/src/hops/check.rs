@@ -142,6 +142,7 @@ fn blocks<T: Send + Sync>(state: &HopsState<T>) -> Result<(), CheckError> {
         _ => None,
     }));
     all.sort_unstable();
+    // Blocks are in order, so each must begin where the one before ends.
     let mut end = 0;
     for block in all {
         CheckError::unless(

@@ -46,6 +46,7 @@ impl GroupKey {
         match Self::normal(&mut sorted, buckets) {
             Ok(log2) => Ok(Self { members: sorted, log2 }),
             Err(error) => {
+                // On an error too, because the budget counts the list.
                 budget.free(sorted);
                 Err(error)
             }
@@ -60,6 +61,7 @@ impl GroupKey {
         if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(HopsError::Twice(pair[0].0));
         }
+        // Without common factors, groups of weights 1 and 3 and of weights 2 and 6 are the same.
         let factor = members.iter().fold(0, |factor, &(_, weight)| common(factor, weight));
         members.iter_mut().for_each(|(_, weight)| *weight /= factor);
         log2(members, buckets)

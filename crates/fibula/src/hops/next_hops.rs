@@ -61,6 +61,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         }
         let mut uses = Uses::new(limits, Arc::downgrade(&mark));
         let mut refused = None;
+        // Routes that are there already are counted, so that their numbers are not given out.
         held.for_each_next_hop(&mut |next_hop| {
             if refused.is_none() {
                 refused = uses.add(next_hop).err();
@@ -135,6 +136,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     /// When the number is not of a next hop that was added.
     pub fn remove(&self, id: NextHop) -> Result<(), HopsError> {
         self.change_state(|state, _| {
+            // In this order, because a number without a hold cannot be withdrawn.
             state.withdraw(id)?;
             state.release(id)
         })
@@ -265,6 +267,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     }
 
     fn tallies(&self) -> MutexGuard<'_, MissCounts> {
+        // No step under this lock can panic halfway, so the counts are intact.
         self.shared.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -281,9 +284,11 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     ) -> Result<C, HopsError> {
         let (mut held, mut state) = self.lock()?;
         let changed = change(&mut state, &mut *held);
+        // A call that failed has changed nothing.
         if changed.is_ok() {
             state.finish(&mut *held, false);
         }
+        // After an error, too, because a value that was refused waits to be dropped.
         Self::unlock(held, state);
         changed
     }

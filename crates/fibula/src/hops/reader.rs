@@ -221,12 +221,14 @@ impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
                 first += keys.len();
             }
         });
+        // Once for all blocks, because each count is a store.
         self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
         counts
     }
 
     #[inline]
     pub(super) fn resolve_block(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
+        // As in `resolve`: the words were stored before the routes that lead to them.
         fence(Ordering::Acquire);
         let words = &*self.handle.words;
         let mut counts = Counts::default();

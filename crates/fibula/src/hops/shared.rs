@@ -32,6 +32,7 @@ impl MissCount {
     pub(super) fn count(&self, withdrawn: u64, unknown: u64) {
         for (tally, more) in [(&self.withdrawn, withdrawn), (&self.unknown, unknown)] {
             if more > 0 {
+                // Not an atomic addition, because no other thread stores to this word.
                 tally.store(tally.load(Ordering::Relaxed) + more, Ordering::Relaxed);
             }
         }

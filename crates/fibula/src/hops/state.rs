@@ -130,12 +130,14 @@ impl<T: Send + Sync> HopsState<T> {
         let id = match self.values.reserve(1).map_err(HopsError::from).and_then(|()| self.take(held)) {
             Ok(id) => id,
             Err(error) => {
+                // Kept for `unlock`: its destructor may call this table, whose locks are held here.
                 self.values.discard(value);
                 return Err(error);
             }
         };
         let slot = self.values.put(value);
         self.give_out(id, NumberKind::Hop(Some(slot)));
+        // The word comes last, because a reader that finds it must find the value.
         self.words.store(id, HopWord::hop(slot));
         Ok(id)
     }
@@ -194,6 +196,7 @@ impl<T: Send + Sync> HopsState<T> {
         let key = GroupKey::new(members, buckets, &mut self.budget)?;
         let added = self.find_or_make(&key, held);
         match added {
+            // `expect_group` has made room for this.
             Ok((id, true)) => drop(self.index.insert(key, id)),
             _ => self.budget.free(key.members),
         }
@@ -245,6 +248,7 @@ impl<T: Send + Sync> HopsState<T> {
         let buckets = Some(block.len() as usize).filter(|&buckets| buckets >= members.len());
         let key = GroupKey::new(members, buckets, &mut self.budget)?;
         let changed = self.replace_members(id, &key);
+        // If another group has these members already, the list keeps that one for later calls.
         if changed == Ok(true) && !self.index.contains_key(&key) {
             self.index.insert(key, id);
         } else {
@@ -277,9 +281,11 @@ impl<T: Send + Sync> HopsState<T> {
         self.keep_owners(&group, old.block);
         let word = self.write_new(&group);
         let is_moved = |at: &u32| self.words.bucket(old.block, *at) != self.words.bucket(block, *at);
+        // A block of another size has no bucket in common with the old one.
         let is_other = block.log2 != old.block.log2;
         let moved = if is_other { block.len() as usize } else { (0..block.len()).filter(is_moved).count() };
         self.totals.moved_buckets += moved as u64;
+        // Before `unlink`, which removes one entry from each list: a member of both keeps one.
         self.link(id, &group.members);
         self.words.store(id, word);
         self.entry(id).kind = NumberKind::Group(group);
@@ -370,6 +376,7 @@ impl<T: Send + Sync> HopsState<T> {
         budget.reserve(leaving, all - leaving.len())?;
         words.words.reserve(number, budget, Default::default)?;
         let uses = held.uses().as_mut().ok_or(HopsError::Numbered)?;
+        // After everything that can fail, because it cannot be taken back.
         uses.give()?;
         let is_used = uses.of(id) > 0;
         let (kind, groups) = (NumberKind::Nothing, Vec::new());
@@ -417,6 +424,7 @@ impl<T: Send + Sync> HopsState<T> {
 
     /// Reassigns the buckets of all groups of a member that came or went.
     fn each_group(&mut self, member: NextHop, giving: Reassignment) {
+        // Taken out, because `reassign` needs all of the state.
         let groups = core::mem::take(&mut self.entry(member).groups);
         for &id in &groups {
             self.reassign(id, giving);
@@ -439,6 +447,7 @@ impl<T: Send + Sync> HopsState<T> {
             assign(&mut self.owners, &mut self.shares, giving);
             for (at, &owner) in self.owners.iter().enumerate() {
                 let member = group.members[owner as usize].0;
+                // A store of the same member would only take the line from the readers' caches.
                 if self.words.bucket(group.block, at as u32) != Some(member) {
                     self.words.store_bucket(group.block, at as u32, member);
                     self.totals.moved_buckets += 1;
@@ -479,6 +488,7 @@ impl<T: Send + Sync> HopsState<T> {
             let count = self.leaving.len();
             self.sweep(uses, if all { count } else { count.min(SWEEP) });
         }
+        // The epoch ends first, because items of the present one are never freed.
         self.retired.advance(&self.domain);
         self.collect();
     }
@@ -516,6 +526,7 @@ impl<T: Send + Sync> HopsState<T> {
             {
                 self.budget.free(key.members);
             }
+            // The members are put back, because `free` unlinks the group by them.
             if let NumberKind::Group(group) = &mut self.entry(id).kind {
                 group.members = key.members;
             }
@@ -544,6 +555,7 @@ impl<T: Send + Sync> HopsState<T> {
 
     /// Frees a number that no reader can have found.
     fn free(&mut self, id: NextHop) {
+        // The word first, so that a caller who kept the number resolves it to nothing.
         self.words.store(id, HopWord::UNKNOWN);
         match core::mem::replace(&mut self.entry(id).kind, NumberKind::Nothing) {
             NumberKind::Hop(Some(slot)) => self.values.retire(slot),

@@ -39,6 +39,7 @@ impl HopWords {
     /// Stores the meaning of a number, for which there must be room.
     pub(super) fn store(&self, id: NextHop, word: HopWord) {
         if let Some(to) = self.words.get(id.id() - 1) {
+            // Release, because readers follow the word to a value or to buckets.
             to.store(word.0, Ordering::Release);
         }
     }
