@@ -26,6 +26,7 @@ fn sweep<K: Key>(one: &AddressSet<K>, two: &AddressSet<K>, mut each: impl FnMut(
         if in_right && right_end == last {
             right = &right[1..];
         }
+        // `None` after the last address of the family ends the loop: there is no address to go on from.
         at = last.next();
     }
 }
@@ -51,6 +52,8 @@ fn combine<K: Key>(
     let mut set = AddressSet::new();
     sweep(one, two, |first, last, in_one, in_two| {
         if keep(in_one, in_two) {
+            // A sweep cuts a range wherever the other set begins or ends. `push` joins the pieces again, so that
+            // equal sets compare equal.
             set.push(first, last);
         }
         true
@@ -102,6 +105,7 @@ impl<K: Key> AddressSet<K> {
     pub fn is_subset(&self, other: &Self) -> bool {
         let mut is_subset = true;
         sweep(self, other, |_, _, one, two| {
+            // The answer is also the word to go on: `false` ends the sweep at the first piece that decides.
             is_subset = two || !one;
             is_subset
         });

@@ -225,6 +225,7 @@ impl<K: Key> From<&PrefixSet<K>> for AddressSet<K> {
 impl<K: Key, P: IntoPrefix<K>> FromIterator<P> for AddressSet<K> {
     fn from_iter<I: IntoIterator<Item = P>>(prefixes: I) -> Self {
         let mut prefixes: Vec<Prefix<K>> = prefixes.into_iter().map(IntoPrefix::into_prefix).collect();
+        // In this order first addresses ascend, as `push` needs them, and a prefix comes before those inside it.
         prefixes.sort_unstable();
         Self::of_ascending(prefixes.into_iter().map(|prefix| (prefix.addr(), prefix.last())))
     }
@@ -240,6 +241,7 @@ impl<K: Key, P: IntoPrefix<K>, const COUNT: usize> From<[P; COUNT]> for AddressS
 /// Adds the addresses of all prefixes, in any order, as the union with their set.
 impl<K: Key, P: IntoPrefix<K>> Extend<P> for AddressSet<K> {
     fn extend<I: IntoIterator<Item = P>>(&mut self, prefixes: I) {
+        // One union of sorted sets. An insertion each would move all later ranges each time.
         *self = &*self | &prefixes.into_iter().collect();
     }
 }

@@ -29,6 +29,7 @@ impl<K: Key, V: PartialEq> PrefixMap<K, V> {
                 lower[usize::from(prefix.len())].push(prefix);
             }
         }
+        // From the longest on, because a block that a pair becomes may be half of a pair itself.
         for len in (1..=K::BITS).rev() {
             for half in core::mem::take(&mut lower[usize::from(len)]) {
                 let block = Prefix::of(half.addr(), len - 1);
@@ -53,6 +54,8 @@ impl<K: Key, V: PartialEq> PrefixMap<K, V> {
             Ok(old) => drop(old.map(|old| self.values.take(old))),
             Err(error) => refused(&error),
         }
+        // The slot of the lower half belongs to the block now, so only the route of the half goes. The upper half
+        // takes its value along.
         self.rib.remove(half);
         self.remove(upper);
         true

@@ -62,6 +62,7 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
     {
         let mut values = Vec::new();
         let mut known: HashMap<&V, NextHop> = HashMap::new();
+        // By slot. Free slots have no number, and no route asks for one.
         let mut numbers = vec![None; self.values.end()];
         // Numbered in the order of the prefixes, so that equal maps compile to equal engines.
         for route in &self.rib {
@@ -214,6 +215,7 @@ impl<K: Key> Routes<K> for Renumbered<'_, K> {
     }
 
     fn shared(&self) -> Option<&(dyn Routes<K> + Sync)> {
+        // Routes and numbers only, and no values: a build on several threads demands nothing of `V`.
         Some(self)
     }
 }

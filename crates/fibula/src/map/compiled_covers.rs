@@ -114,6 +114,7 @@ impl<K: Key, V> CompiledCovers<K, V> {
         prefix: Prefix<K>,
         mut each: impl FnMut(Prefix<K>, &'a V),
     ) {
+        // Returns before an array of 129 numbers is cleared for nothing.
         if longest.is_none() {
             return;
         }
@@ -139,6 +140,7 @@ impl<K: Key, V> CompiledCovers<K, V> {
         let mut next = longest;
         while let Some(at) = next {
             let link = &self.links[index(at)];
+            // The address of `prefix` may be in longer prefixes, which do not contain all of `prefix`.
             if link.prefix.len() <= prefix.len() {
                 chain[count] = next;
                 count += 1;

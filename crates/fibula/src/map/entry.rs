@@ -141,6 +141,7 @@ impl<'a, P: EntryPrefix, V> Entry<'a, P, V> {
     pub fn try_or_insert_with(self, value: impl FnOnce() -> V) -> Result<&'a mut V, RibError> {
         match self.at {
             Some(at) => Ok(P::value_mut(self.map, self.prefix, at)),
+            // Arguments come first: a panic in `value` leaves the map as it was.
             None => P::add(self.map, self.prefix, value()),
         }
     }
@@ -159,6 +160,7 @@ impl<'a, P: EntryPrefix, V> Entry<'a, P, V> {
     /// When memory runs out; the map is unchanged, and `value` is dropped.
     pub fn try_insert(self, value: V) -> Result<Option<V>, RibError> {
         match self.at {
+            // In place: the slot and the route stay, so this cannot fail.
             Some(at) => Ok(Some(core::mem::replace(P::value_mut(self.map, self.prefix, at), value))),
             None => P::add(self.map, self.prefix, value).map(|_| None),
         }

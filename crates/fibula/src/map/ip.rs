@@ -228,6 +228,7 @@ impl<V> IpPrefixMap<V> {
             IpPrefix::V4(prefix) => (Some(self.v4.covers(prefix)), None),
             IpPrefix::V6(prefix) => (None, Some(self.v6.covers(prefix))),
         };
+        // One of the two is `None`. As optional iterators, both families have one type.
         v4.into_iter().flatten().map(either).chain(v6.into_iter().flatten().map(either))
     }
 
@@ -335,6 +336,7 @@ impl<V> IpPrefixMap<V> {
         &mut self,
         entries: impl IntoIterator<Item = (P, V)>,
     ) -> Result<(), RibError> {
+        // Both families are complete before either takes the place of the old one, so that a failure changes nothing.
         let mut made =
             Self { v4: PrefixMap::within(self.v4.limits()), v6: PrefixMap::within(self.v6.limits()) };
         for (prefix, value) in entries {
@@ -484,6 +486,7 @@ impl<V> IntoIterator for IpPrefixMap<V> {
     type IntoIter = std::vec::IntoIter<(IpPrefix, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
+        // Collected, because `IntoIter` has to be a type with a name, and an iterator with closures has none.
         let all: Vec<_> = self.v4.into_iter().map(either).chain(self.v6.into_iter().map(either)).collect();
         all.into_iter()
     }

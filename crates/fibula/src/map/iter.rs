@@ -66,6 +66,7 @@ impl<'a, K: Key, V> Iterator for IterMut<'a, K, V> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let route = self.routes.next()?;
+        // Taken out of the list, so that no value can be lent twice.
         let value = self.values.get_mut(index(route.next_hop)).and_then(Option::take);
         Some((route.prefix, value.expect("every prefix has a value of its own")))
     }

@@ -34,6 +34,7 @@ where
             (None, Some(_)) => Ordering::Greater,
             (None, None) => return None,
         };
+        // Equal prefixes satisfy both conditions, and come as one item.
         let left = if order.is_le() { self.left.next() } else { None };
         let right = if order.is_ge() { self.right.next() } else { None };
         match (left, right) {

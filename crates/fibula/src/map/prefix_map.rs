@@ -116,6 +116,8 @@ impl<K: Key, V> PrefixMap<K, V> {
         // A value that replaces another takes a slot of its own, so that one walk is enough.
         // The route comes before the value, because only the insertion can fail: after it, the value has a slot.
         let old = self.rib.insert(Route::new(prefix.into_prefix(), self.values.next()))?;
+        // The old slot is freed last. Were it freed first, `put` would fill that slot, and the route would lead to an
+        // empty one.
         self.values.put(value);
         Ok(old.map(|old| self.values.take(old)))
     }
@@ -250,6 +252,7 @@ impl<K: Key, V> PrefixMap<K, V> {
     /// As [`iter`](Self::iter), with values to change. Allocates a pointer a value, which
     /// [`values_mut`](Self::values_mut) does not.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        // A list by slot, because routes do not come in the order of slots.
         IterMut { routes: self.rib.iter(), values: self.values.slots_mut().collect() }
     }
 

@@ -41,6 +41,7 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
             .collect();
         let mut log = Vec::new();
         self.rib.apply_logged(&changes, &mut log)?;
+        // In the order in which the changes above numbered them.
         for _ in &prefixes {
             self.values.push(value.clone());
         }

@@ -41,6 +41,7 @@ impl<'de, M, P: Deserialize<'de> + Copy + Display, V: Deserialize<'de>> Visitor<
         while let Some((prefix, value)) = entries.next_entry::<P, V>()? {
             match (self.insert)(&mut self.map, prefix, value) {
                 Ok(None) => {}
+                // Refused, because one of the two values would be lost without a word.
                 Ok(Some(_)) => return Err(twice(prefix)),
                 Err(error) => return Err(de::Error::custom(error)),
             }

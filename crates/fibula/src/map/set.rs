@@ -99,6 +99,7 @@ impl<K: Key> PrefixSet<K> {
 
     /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
     pub fn remove_subnets(&mut self, prefix: impl IntoPrefix<K>) -> usize {
+        // Collected first, because the tree cannot change while it is walked.
         let inside: Vec<_> = self.subnets(prefix).collect();
         for &prefix in &inside {
             self.remove(prefix);
@@ -175,6 +176,7 @@ impl<K: Key> PrefixSet<K> {
 
     /// Keeps the prefixes for which `keep` returns true, called in order, and removes the others.
     pub fn retain(&mut self, mut keep: impl FnMut(Prefix<K>) -> bool) {
+        // Removed after the walk, because the iterator borrows the tree.
         let gone: Vec<_> = self.iter().filter(|&prefix| !keep(prefix)).collect();
         for prefix in gone {
             self.remove(prefix);
@@ -241,6 +243,7 @@ impl<K: Key> Clone for PrefixSet<K> {
 
 impl<K: Key> PartialEq for PrefixSet<K> {
     fn eq(&self, other: &Self) -> bool {
+        // Lengths first: sets of different sizes need no walk.
         self.len() == other.len() && self.iter().eq(other.iter())
     }
 }

@@ -52,6 +52,7 @@ impl<K: Key> PrefixSet<K> {
     /// Returns whether the other set has all prefixes of this one.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
+        // Lengths first: a larger set is no subset of a smaller one, and needs no walk.
         self.len() <= other.len() && aligned(self, other).all(|(_, left, right)| right || !left)
     }
 
@@ -78,6 +79,8 @@ impl<K: Key> PrefixSet<K> {
             if left && (right || meets(last[1])) || right && meets(last[0]) {
                 return true;
             }
+            // Only one of the sets has this prefix, because a prefix of both has returned. The greater end counts: a
+            // shorter prefix from before may end later.
             let of_its_set = &mut last[usize::from(right)];
             *of_its_set = Some(prefix.last()).max(*of_its_set);
             false

@@ -175,6 +175,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
 
     fn build(options: Options, interned: Option<Interned<V>>) -> Result<Self, TableError> {
         let table = Table::from_routes(DualRib::default(), options)?;
+        // The domain of the table's engines: one pin then keeps the values as well as the engines that lead to them.
         let values = ValueStore::new(Arc::clone(Table::domain(&table)), options.limits);
         let slots = Arc::clone(values.slots());
         let budget = Budget::new(options.limits);
@@ -263,6 +264,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// As for [`insert`](Self::insert).
     pub fn maintain(&self) -> Result<(), TableError> {
         self.shared.table.maintain()?;
+        // A change of nothing: its end retires and drops the values that earlier changes left.
         self.change(|_, _| Ok(()))
     }
 
@@ -287,6 +289,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// # Errors
     /// When a thread panicked in a change.
     pub fn memory(&self) -> Result<Memory, TableError> {
+        // Before this thread takes the locks, because the table would wait for its own lock for ever.
         let table = self.shared.table.statistics()?;
         let structures = table.structures.v4 + table.structures.v6;
         let routes = Memory { lookup_bytes: 0, ..table.routes + table.bookkeeping };
@@ -299,6 +302,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// # Errors
     /// The first that does not hold.
     pub fn check(&self) -> Result<(), CheckError> {
+        // As in `memory`: the table takes its lock itself.
         self.shared.table.check()?;
         match self.lock() {
             Ok((held, state)) => state.check(&held),
@@ -307,6 +311,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     }
 
     pub(super) fn lock(&self) -> Result<(TableGuard<'_>, MutexGuard<'_, ValueState<V>>), TableError> {
+        // Always the table's lock first. Two threads that took them in different orders could wait for each other.
         let held = self.shared.table.hold()?;
         let state = self.shared.state.lock().map_err(|_| TableError::Poisoned)?;
         Ok((held, state))
@@ -319,6 +324,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ) -> Result<C, TableError> {
         let (mut held, mut state) = self.lock()?;
         let changed = change(&mut held, &mut state);
+        // After a failure too, because the values of a change that was refused have to go.
         state.finish(&held);
         // The order matters: `Drop` of a value may call this map, and would wait for these locks for ever.
         let gone = state.values.take_gone();
@@ -362,6 +368,7 @@ impl<V: Send + Sync> ValueState<V> {
         prefix: Prefix<K>,
     ) -> Result<bool, TableError> {
         let Some(old) = held.get(prefix) else { return Ok(false) };
+        // Before the table changes, because `forget` must not fail afterwards.
         self.expect(0)?;
         held.apply(&[Change::Remove(prefix)])?;
         self.forget(index(old) as u32);
@@ -376,6 +383,8 @@ impl<V: Send + Sync> ValueState<V> {
     ) -> Result<(), TableError> {
         self.v4.clear();
         self.v6.clear();
+        // A group may be all of one family. With this room `note` cannot fail to list a change whose value has a slot
+        // already.
         self.budget.reserve(&mut self.v4, BATCH)?;
         self.budget.reserve(&mut self.v6, BATCH)?;
         let noted = changes.try_for_each(|(prefix, value)| self.note(prefix, value));
@@ -408,10 +417,13 @@ impl<V: Send + Sync> ValueState<V> {
         if of(self).is_empty() {
             return Ok(());
         }
+        // Room for the values that go, because `forget` cannot fail once the table has changed.
         self.expect(0)?;
         let mut changes = core::mem::take(of(self));
+        // Read before the change: afterwards the table has only the new numbers.
         let replaced = replaced(held, &changes).map_err(TableError::from);
         let applied = replaced.and_then(|replaced| held.apply(&changes).map(|_| replaced));
+        // Changes that were not made stay listed, so that `abandon` finds their values.
         if applied.is_ok() {
             changes.clear();
         }
@@ -463,10 +475,12 @@ impl<V: Send + Sync> ValueState<V> {
             && self.values.get(at).is_some_and(|other| (interned.equal)(other, &value))
         {
             self.uses[at as usize] += 1;
+            // Not dropped here, under the locks: its `Drop` may call the map.
             self.values.discard(value);
             return at;
         }
         let at = self.values.put(value);
+        // Within the room that `expect` made, so this does not allocate.
         if self.uses.len() <= at as usize {
             self.uses.resize(at as usize + 1, 0);
         }
@@ -503,6 +517,7 @@ impl<V: Send + Sync> ValueState<V> {
             for at in self.stale.drain(..) {
                 self.values.retire(at);
             }
+            // Ends the epoch after all of them are retired, so that one grace period serves the whole call.
             self.values.advance();
         }
         self.values.collect();
@@ -513,6 +528,7 @@ impl<V: Send + Sync> ValueState<V> {
             + memory::allocated(&self.stale)
             + memory::allocated(&self.v4)
             + memory::allocated(&self.v6)
+            // An entry takes 16 bytes, and one for the control byte of the standard hash table.
             + self.interned.as_ref().map_or(0, |interned| interned.slots.capacity() * 17);
         self.values.memory() + Memory { allocated_bytes: lists, ..Memory::default() }
     }
@@ -554,6 +570,7 @@ fn replaced<K: TableKey>(held: &TableGuard<'_>, changes: &[Change<K>]) -> Result
     let mut replaced = Budget::default().vec(changes.len())?;
     for (at, change) in changes.iter().enumerate() {
         let prefix = change.prefix();
+        // A search of the changes before takes quadratic time, but a group has at most 64.
         let earlier = changes[..at].iter().rev().find(|earlier| earlier.prefix() == prefix);
         replaced.extend(earlier.map_or_else(|| held.get(prefix), |&earlier| value_of(earlier)));
     }

@@ -198,6 +198,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// # Errors
     /// As for [`insert`](Self::insert). Prefixes before the 64 that were refused are removed.
     pub fn retain(&self, mut keep: impl FnMut(IpPrefix, &V) -> bool) -> Result<usize, TableError> {
+        // Room for a whole group, so that nothing allocates under the lock before `apply`.
         let mut gone = Budget::default().vec(BATCH)?;
         let (mut last, mut removed) = (None, 0);
         loop {
@@ -218,6 +219,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
                 }
                 Ok(judged)
             })?;
+            // Only here, where `change` has released the locks: a panic under them would poison the map.
             judged.unwrap_or_else(|panic| resume_unwind(panic));
             if seen < BATCH {
                 return Ok(removed);
@@ -229,6 +231,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     fn reading<R>(&self, read: impl FnOnce(&TableGuard<'_>, &ValueState<V>) -> R) -> Result<R, TableError> {
         let (held, state) = self.lock()?;
         let result = catch_unwind(AssertUnwindSafe(|| read(&held, &state)));
+        // Before the panic goes on, because guards that unwinding drops poison their locks.
         drop((state, held));
         result.map_or_else(|panic| resume_unwind(panic), Ok)
     }
@@ -299,6 +302,7 @@ impl<V: Clone + Send + Sync> Iterator for MapEntries<'_, V> {
                 return Some(Err(error));
             }
         };
+        // A short page is the last one. An empty page has no last prefix, and a next page would begin anew.
         self.has_ended = page.len() < PAGE;
         self.last = page.last().map(|&(prefix, _)| prefix);
         self.page = page.into_iter();

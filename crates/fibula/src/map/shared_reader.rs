@@ -95,6 +95,7 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
                 for (keys, results) in block.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
                     let found = &mut found[..keys.len()];
                     K::of(&self.roots).lookup_batch_on(isa, keys, found);
+                    // As in `value`, but once for the numbers of a block.
                     fence(Ordering::Acquire);
                     for (result, at) in results.iter_mut().zip(found) {
                         // A slot that this pin finds stays open until the pin ends. `get` checks it all the same, because its safety

@@ -28,6 +28,7 @@ impl<V> Slab<V> {
     /// Makes room for so many values without using a free slot.
     pub(super) fn reserve(&mut self, values: usize) -> Result<(), OutOfMemory> {
         let needed = self.slots.len().saturating_add(values);
+        // The number of a slot is its index + 1, and has to fit into 32 bits.
         if needed >= u32::MAX as usize {
             return Err(OutOfMemory {
                 wanted_bytes: values.saturating_mul(size_of::<SlabSlot<V>>()),
@@ -96,6 +97,7 @@ impl<V> Slab<V> {
 
     /// Frees a slot and returns its value.
     pub(super) fn take(&mut self, at: NextHop) -> V {
+        // The free list runs through the free slots themselves, so that a removal needs no memory.
         match core::mem::replace(&mut self.slots[index(at)], SlabSlot::Free(self.free)) {
             SlabSlot::Value(value) => {
                 self.free = Some(at);

@@ -23,6 +23,7 @@ impl<K: Key, V: Clone> Clone for PrefixMap<K, V> {
 /// Equal if the same prefixes have equal values.
 impl<K: Key, V: PartialEq> PartialEq for PrefixMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
+        // Lengths first: maps of different sizes need no walk.
         self.len() == other.len() && self.iter().eq(other.iter())
     }
 }
@@ -108,6 +109,7 @@ impl<K: Key, V> IntoIterator for PrefixMap<K, V> {
 
     fn into_iter(self) -> IntoIter<K, V> {
         let Self { rib, values } = self;
+        // A list by slot, because routes do not come in the order of slots.
         let mut values: Vec<_> = values.into_slots().collect();
         let mut items = Vec::with_capacity(rib.len());
         for route in &rib {
