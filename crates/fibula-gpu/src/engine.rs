@@ -1,4 +1,4 @@
-//! **The list** of structures that devices look up in: what of a structure goes into an image, and in which order.
+//! **The list** of structures that devices look up in: the parts of each that go into an image, in their order.
 //!
 //! A structure is added by a function in `kernels/lookup.c`, its line here, and `Fib::exported` in its folder.
 

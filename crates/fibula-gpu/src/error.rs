@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// Why something could not be done on a coprocessor.
+/// The reason why a coprocessor could not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// There is no driver, no device, or none of the name: what is missing, and what to do.
+    /// There is no driver, no device, or none of the name: the reason, and the remedy.
     NotAvailable(String),
     /// The device has too little memory.
     Memory {
@@ -36,11 +36,11 @@ pub enum GpuError {
     },
     /// The table was to be changed while lookups in it were under way.
     Busy,
-    /// The device or its driver failed: what was tried, and what the driver said.
+    /// The device or its driver failed: the operation, and the driver's message.
     Failed {
-        /// What was tried.
+        /// The operation, such as `load the kernels`.
         what: &'static str,
-        /// What the driver said.
+        /// The driver's message.
         said: String,
     },
 }

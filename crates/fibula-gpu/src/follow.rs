@@ -1,9 +1,9 @@
 //! A copy of a live table on a device.
 //!
-//! A [`Listener`] keeps an image of the table's structure in the host's memory, and which of its words have changed. The device
-//! gets those alone, in units of 64 words, or all where more than half has changed or an array has outgrown its room. Only what
-//! has been published is sent, and only while no lookup is under way, so that every buffer of addresses is answered by one version
-//! of the table, which its batch names.
+//! A [`Listener`] keeps an image of the table's structure in the host's memory, and marks the units of 64
+//! words that have changed. The device gets those units alone, or the whole image if more than half has changed or an
+//! array has outgrown its room. Only published words are sent, and only while no lookup is under way, so that one
+//! version of the table answers every buffer of addresses; the buffer's batch names that version.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -91,7 +91,7 @@ impl Listener for Ear {
 }
 
 impl Mirror {
-    /// Takes over what has been told of.
+    /// Takes over the changes that the table has told of.
     fn publish(&mut self) {
         if let Some((name, shape)) = self.structure.take() {
             self.restart(name, &shape);
@@ -108,7 +108,7 @@ impl Mirror {
         words.clear();
     }
 
-    /// Begins with another structure, of which all arrays follow.
+    /// Begins with another structure. All its arrays follow.
     fn restart(&mut self, name: &str, shape: &[(&'static str, u32)]) {
         let numbers = |engine: &Engine| -> Vec<u32> {
             let number =
@@ -123,7 +123,7 @@ impl Mirror {
         self.is_new = true;
     }
 
-    /// Makes the arrays as large as what is to be stored in them needs.
+    /// Makes each array as large as the stores that wait for it need.
     fn make_room(&mut self) {
         let Some(image) = &self.image else { return };
         let engine = image.engine();
@@ -154,7 +154,7 @@ impl Mirror {
         (self.image, self.is_new) = (larger, true);
     }
 
-    /// Returns what has to be sent: words from places on, none if nothing has changed.
+    /// Returns the words that have to be sent, each run with its first place; none if nothing has changed.
     fn take(&mut self) -> Result<Vec<(usize, Vec<u32>)>, GpuError> {
         let words = self.image()?.words();
         let count = self.changed.iter().filter(|&&changed| changed).count();
@@ -252,7 +252,7 @@ impl Follower {
         self.last.elapsed() >= refresh
     }
 
-    /// Sends what has changed. Returns how many bytes that were.
+    /// Sends the words that have changed. Returns the number of bytes.
     ///
     /// # Errors
     /// [`GpuError::Room`] when the table has outgrown its place on the device, and has to be uploaded to another.

@@ -1,6 +1,6 @@
-//! What a table is on a device: a header, then its arrays as they are in memory, found by offsets alone.
+//! The image of a table on a device: a header, then its arrays as they are in memory, found by offsets alone.
 //!
-//! `kernels/lookup.c` says what the header holds.
+//! `kernels/lookup.c` describes the header.
 
 use core::ops::Range;
 

@@ -11,7 +11,7 @@
 //! | [`device`] | **the list** of back ends: CUDA by the driver's interface, OpenCL. Both are loaded at run time |
 //! | [`cooperate`] | buffers, shares, failures |
 //! | `follow` | a copy that follows a live table |
-//! | `image` | what a table is on a device |
+//! | `image` | the image of a table on a device |
 //! | `kernels/` | the functions that look up, in C for both back ends, and their PTX |
 //!
 //! ```no_run
@@ -49,18 +49,19 @@
 //! that manages a device. One core of the processor makes 0.3 to 1.4 billion IPv4 lookups a second by itself, and 0.2 to 0.4 IPv6
 //! ones. So:
 //!
-//! - *Who produces the addresses?* Where a core would write them anew for the device, that core could nearly look them up. A GPU
+//! - *Who produces the addresses?* Where a core would write them once more for the device, that core could nearly look them up. A GPU
 //!   pays for addresses that are on it already: `resident` in the benchmark.
 //! - *How many at once?* A launch and two transfers cost 10 to 20 microseconds whatever their size. At 0.5 billion a second and
 //!   core, a core has looked up 5,000 to 10,000 addresses in that time: smaller buffers never pay, and a packet burst of 256 is
-//!   a fortieth of that. From about a million addresses a buffer on, the bus is what bounds; a buffer is then under way
+//!   a fortieth of that. From about a million addresses a buffer on, the bus is the limit; a buffer is then under way
 //!   for about a millisecond, which is the delay that is paid.
 //! - *Which structure?* All addresses of a warp wait for the slowest. Structures of few steps whatever the address
 //!   (`dir-24-8`, `dir-18-lines`, `dir-btree`) suit that; the chains of Bloomfwd do less. A full table fits the second-level
 //!   cache of a large GPU (40 to 60 MB) in every structure of Fibula's own.
 //!
-//! `fibula-lab device` measures all of this where there is a GPU; the guide (`docs/guide/coprocessors.md`) has what an H200 does.
-//! Rates of the processor as a device of OpenCL show that all of it works, and are no measurement.
+//! `fibula-lab device` measures all of this where there is a GPU; the guide (`docs/guide/coprocessors.md`) has the
+//! figures of an H200. Rates of the processor as a device of OpenCL show that all of it works. They are no measurement,
+//! because no address crosses a bus.
 //!
 //! # Costs and limits
 //!

@@ -8,10 +8,10 @@
 //! filled and sent while another is looked up (`async`, double buffering). The calling thread manages the device.
 //!
 //! How much the device takes at once follows from the rates of both, which are measured while they work: first with small
-//! buffers (the profiling phase), then with as much as its share of what is left, so that both end at about the same time.
+//! buffers (the profiling phase), then with as much as its share of the addresses left, so that both end at about the same time.
 //! [`Share::Fixed`] divides as the caller says, for measurements.
 //!
-//! When the device fails, the processor answers what is left and what was under way, and the report says so.
+//! When the device fails, the processor answers the addresses that are left or were under way, and the report says so.
 
 mod stream;
 
@@ -85,9 +85,9 @@ impl Options {
     }
 }
 
-/// What looks addresses up on the processor.
+/// A structure that looks addresses up on the processor.
 pub trait Processor<K: Key>: Sync {
-    /// Returns what one thread looks up with.
+    /// Returns the function that one thread looks up with.
     ///
     /// # Errors
     /// When it cannot look up.
@@ -124,7 +124,7 @@ impl<K: TableKey> Processor<K> for Table {
     }
 }
 
-/// What was done by whom.
+/// Counts of a call, by device and processor.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -178,7 +178,7 @@ pub struct Cooperative<K> {
     lanes: Vec<Box<dyn Lane>>,
     loaded: Arc<dyn Loaded>,
     rates: Rates,
-    /// What follows a live table, and the device that it is on.
+    /// The follower of a live table, and the device that holds the copy.
     follower: Option<(Follower, Arc<dyn Device>)>,
     failure: Option<GpuError>,
     keys: core::marker::PhantomData<fn(K)>,
@@ -280,7 +280,7 @@ impl<K: Key> Cooperative<K> {
         Ok(report)
     }
 
-    /// Feeds the device until nothing is left for it. Returns what it has begun with and did not answer.
+    /// Feeds the device until nothing is left for it. Returns the addresses that it began with and did not answer.
     fn manage<'a>(
         &mut self,
         stream: &Mutex<Stream<'a, K>>,
@@ -364,7 +364,7 @@ impl<K: Key> Cooperative<K> {
         keys.min(self.options.buffer_keys)
     }
 
-    /// Sends the device what has changed in a live table: to another place, where it has outgrown its own. Returns the bytes.
+    /// Sends the device the changes of a live table. A table that has outgrown its place goes to another. Returns the bytes.
     fn refresh(&mut self) -> Result<u64, GpuError> {
         let Some((follower, device)) = &mut self.follower else { return Ok(0) };
         match follower.refresh(&*self.loaded) {
@@ -372,7 +372,7 @@ impl<K: Key> Cooperative<K> {
             sent => return sent,
         }
         let image = follower.whole()?;
-        // Frees the device's memory before it is allocated anew.
+        // Frees the buffers before memory is requested for the new table. The old table goes when the new one is there.
         self.lanes.clear();
         let bytes = 4 * image.words().len() as u64;
         self.loaded = place(&**device, image)?;
@@ -380,7 +380,7 @@ impl<K: Key> Cooperative<K> {
         Ok(bytes)
     }
 
-    /// Learns the rates from what both have done since the beginning of the call.
+    /// Learns the rates from the work of both since the beginning of the call.
     fn learn(&mut self, device_keys: usize, processor_keys: usize, elapsed: Duration) {
         let seconds = elapsed.as_secs_f64().max(1e-9);
         let rate = |keys: usize, before: f64| match keys {
@@ -431,7 +431,7 @@ fn place(device: &dyn Device, image: Image) -> Result<Arc<dyn Loaded>, GpuError>
     device.load(&Images::from(image), room)
 }
 
-/// The part of what is left that the device takes at once while its rate is not known.
+/// The part of the addresses left that the device takes at once while its rate is not known.
 const PROFILED: usize = 16;
 
 fn lock<'s, 'a, K>(stream: &'s Mutex<Stream<'a, K>>) -> std::sync::MutexGuard<'s, Stream<'a, K>> {

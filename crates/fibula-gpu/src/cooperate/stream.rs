@@ -5,7 +5,7 @@ use core::slice::{Chunks, ChunksMut};
 
 use fibula::net::NextHop;
 
-/// What is left of the addresses, in chunks.
+/// The addresses that are left, in chunks.
 pub(super) struct Stream<'a, K> {
     chunks: Zip<Chunks<'a, K>, ChunksMut<'a, Option<NextHop>>>,
     chunk_keys: usize,
@@ -13,7 +13,7 @@ pub(super) struct Stream<'a, K> {
     left: usize,
     /// The number of the first of them.
     first: usize,
-    /// Chunks that are left to the front alone; `None` where both ends take what they can.
+    /// Chunks that are left to the front alone; `None` where both ends take as many as they can.
     reserved: Option<usize>,
     /// Whether the front takes no more.
     is_closed: bool,

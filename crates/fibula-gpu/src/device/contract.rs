@@ -1,4 +1,4 @@
-//! What every device can do.
+//! The traits that every device implements.
 
 use core::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::error::GpuError;
 use crate::image::Images;
 
-/// What is known of a device.
+/// Properties of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The back end and the number among its devices: `cuda:0`.
     pub id: String,
-    /// What the driver calls it.
+    /// The driver's name for it.
     pub name: String,
     /// Its memory in bytes.
     pub memory_bytes: u64,
@@ -30,7 +30,7 @@ impl fmt::Display for Facts {
 
 /// A coprocessor.
 pub trait Device: Send + Sync {
-    /// Returns what is known of it.
+    /// Returns its properties.
     fn facts(&self) -> &Facts;
 
     /// Uploads tables, with room for so many words beside them.

@@ -132,7 +132,8 @@ struct Words {
 impl Words {
     fn new(opened: &Arc<Opened>, words: usize) -> Result<Self, GpuError> {
         opened.bind()?;
-        // SAFETY: nothing reads what has not been written: kernels have the number of their keys, and tables are uploaded whole.
+        // SAFETY: no word is read before it is written, because kernels have the number of their keys, and tables are
+        // uploaded whole.
         let at = unsafe { result::malloc_sync(4 * words.max(1)) };
         let at = at.map_err(|error| opened.memory(error, words, "allocate memory"))?;
         Ok(Self { opened: Arc::clone(opened), at })

@@ -1,6 +1,6 @@
-//! Devices: **the list** of back ends, and what each can do.
+//! Devices: **the list** of back ends, and the devices of each.
 //!
-//! A back end loads its driver at run time. What is not there is said in one line, and is no fault.
+//! A back end loads its driver at run time. A driver that is missing is reported in one line, and is no fault.
 
 mod contract;
 mod cuda;

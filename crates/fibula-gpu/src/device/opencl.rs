@@ -1,7 +1,7 @@
 //! Devices by OpenCL 1.2. The kernels are compiled when a device is opened.
 //!
 //! Each lane has a queue in order, so that the keys are there before the lookups and those are done before the answers come
-//! back; queues of several lanes overlap. Host memory is allocated by the driver and stays mapped, which is what pins it.
+//! back; queues of several lanes overlap. Host memory is allocated by the driver and stays mapped, which pins it.
 
 #![allow(unsafe_code, reason = "calls of the driver; memory that it maps")]
 
@@ -36,7 +36,7 @@ pub(crate) const SOURCE: &str = include_str!("../../kernels/lookup.c");
 /// Work items of a group. A launch is a multiple of it.
 const GROUP: usize = 64;
 
-/// What the loader answers when no driver is registered with it.
+/// The answer of the loader when no driver is registered with it.
 const NO_PLATFORM: i32 = -1001;
 
 /// Returns the devices of all drivers.
@@ -251,7 +251,7 @@ impl Pinned {
             unsafe { queue.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, 4 * len.max(1), &mut at, &[]) };
         mapped.map_err(|error| opened.memory(error, len, "pin memory"))?;
         let mut pinned = Self { buffer, words: at.cast(), len };
-        // What a driver maps may be anything.
+        // Memory that a driver maps may hold anything.
         pinned.as_mut().fill(0);
         Ok(pinned)
     }
