@@ -1,4 +1,4 @@
-//! The registry, and what was found of its engines, as a document.
+//! The registry as a document, with the findings about each engine.
 
 use core::fmt::Write as _;
 

@@ -3,8 +3,8 @@
 //! Tables and traffic are those of [`fibula_workload`].
 //!
 //! - [`mod@bench`]: the benchmark, its records, charts and document.
-//! - [`engines`]: what was found of the engines of the registry.
-//! - [`choice`]: what [`fibula::auto`] chooses engines by: recorded, fitted and judged.
+//! - [`engines`]: the registry's engines, with the findings about each.
+//! - [`choice`]: the rates by which [`fibula::auto`] chooses engines: recorded, fitted and judged.
 //! - [`paper`]: tables and figures of papers, measured again.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 

@@ -2,7 +2,7 @@
 //!
 //! An engine has two bars: one key a call, and its fastest batch with its fastest instruction set, which the bar's text
 //! names. All combinations would be too many to read. More threads give more bars. Whiskers go from the slowest to the
-//! fastest run. Text repeats what colours say.
+//! fastest run. Text repeats the meaning of the colours.
 
 use core::fmt;
 
@@ -49,7 +49,7 @@ impl fmt::Display for ChartError {
 
 impl core::error::Error for ChartError {}
 
-/// What a colour means: whether a call has one key or more, and the number of threads.
+/// The meaning of a colour: whether a call has one key or more, and the number of threads.
 type BarKey = (bool, usize);
 
 fn way(row: &Row) -> BarKey {
@@ -76,7 +76,7 @@ pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
 struct Bars<'a> {
     /// The rows of each engine, the fastest engine first.
     groups: Vec<Vec<&'a Row>>,
-    /// What the colours stand for, in order.
+    /// The meanings of the colours, in order.
     ways: Vec<BarKey>,
     /// The greatest rate.
     max: f64,

@@ -3,7 +3,7 @@
 //! On a shared machine a thread loses its core now and then. Wall-clock time goes on, and the engine that was
 //! measured at that moment looks slow; the processor time of the thread stops. One thread is therefore timed by its
 //! processor time. This hides nothing, because lookups neither sleep nor wait nor hand work to other threads, and
-//! what other programs leave in the caches still counts. Several threads are timed by wall-clock time, because their
+//! the state in which other programs leave the caches still counts. Several threads are timed by wall-clock time, because their
 //! waiting for each other is part of the result.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The engines that compete, and what building them gives.
+//! The engines that compete, and the results of building them.
 
 use core::error::Error;
 use std::time::{Duration, Instant};

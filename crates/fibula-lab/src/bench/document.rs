@@ -27,8 +27,9 @@ pub struct Document {
     pub charts: Vec<(String, String)>,
 }
 
-/// Generates the document of these benchmark records, and of those of updates. `command` is named at its top, as what to run instead of editing it.
-/// The charts, among them the summary for the README, are for `folder` beside the document.
+/// Generates the document of these benchmark records, and of those of updates. Its first lines name `command`, to be
+/// run instead of editing the document. The charts, among them the summary for the README, are for `folder` beside the
+/// document.
 #[must_use]
 pub fn document(records: &[Record], updates: &[UpdateRecord], command: &str, folder: &str) -> Document {
     let mut text =
@@ -148,7 +149,7 @@ fn section(text: &mut String, record: &Record) {
     structures(text, record);
 }
 
-/// Returns the commit of a record in words: what a reader must know of it.
+/// Returns the commit of a record in words: as a reader must know it.
 pub(super) fn commit(name: Option<&str>) -> String {
     match name {
         None => "unknown: not run from a checkout".to_owned(),
@@ -194,7 +195,7 @@ pub fn duration(ms: f64) -> String {
     }
 }
 
-/// Writes the table of what does not depend on the traffic.
+/// Writes the table of the columns that do not depend on the traffic.
 fn structures(text: &mut String, record: &Record) {
     let _ = writeln!(
         text,
@@ -318,7 +319,7 @@ fn way_title((threads, batch): &(usize, usize)) -> String {
 }
 
 /// Writes a table with a row for each engine and a column for each value of `column`. A cell has the greatest rate, the
-/// width of its interval and what `note` says of its row.
+/// width of its interval and the note that `note` gives for its row.
 fn table<C: Ord>(
     text: &mut String,
     rows: &[&Row],

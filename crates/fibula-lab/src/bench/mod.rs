@@ -1,4 +1,4 @@
-//! The benchmark: a [`Plan`] says what to measure, [`run`] measures it, [`Row`]s are the results, a [`Record`] keeps
+//! The benchmark: a [`Plan`] lists the measurements, [`run`] measures it, [`Row`]s are the results, a [`Record`] keeps
 //! them in a file, and charts and documents are generated from records.
 //!
 //! How its figures are made comparable:
@@ -14,7 +14,7 @@
 //!   same run. A median with a wide interval is marked as noisy.
 //! - An engine is built once and timed with every instruction set that it has a kernel for and the machine
 //!   supports in batches of 256, and elsewhere with the one that was the fastest there ([`Plan`] has the rules). A plan
-//!   can restrict all contestants, rivals too, to what one set contains.
+//!   can restrict all contestants, rivals too, to one set and those that it contains.
 //! - Each timed run follows an untimed one over the same keys, which fills the caches. An engine that looks up all
 //!   keys within 20 ms looks them all up, timed and untimed.
 //! - One thread is timed by its processor time, several by wall-clock time.
@@ -22,7 +22,7 @@
 //!   file: by the loop over the batches, before each batch up to 4 KiB of the keys of the next one, for our engines
 //!   and DPDK's; or by the engine's own kernel, if it [says so](fibula::fib::Fib::prefetches_keys), and then not by
 //!   the loop. Rivals in other programs read their keys in order. Single keys are not prefetched. Kernels may prefetch
-//!   the memory that a key leads to, and later keys of their batch. Rows say what prefetched the keys, and whether huge
+//!   the memory that a key leads to, and later keys of their batch. Rows name the prefetcher of the keys, and whether huge
 //!   pages were requested.
 //! - An engine that is too slow for all keys looks up a sample of them, and its rows say so.
 //! - An engine that takes its own form of keys, or gives its own form of answers, is timed and checked on those

@@ -36,7 +36,7 @@ impl Shape {
     }
 }
 
-/// What prefetches the keys of the batches that follow. It is one of these, never two.
+/// The code that prefetches the keys of later batches. It is one of these, never two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPrefetch {
     /// Nothing.
@@ -67,7 +67,7 @@ pub trait Native<K: Key>: Send + Sync {
     /// Converts `keys` to its own form, and makes room for the answers to a block of `room` keys.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
-    /// Returns what prefetches the keys of the batches that follow.
+    /// Returns the code that prefetches the keys of later batches.
     fn key_prefetch(&self) -> KeyPrefetch {
         KeyPrefetch::None
     }
@@ -78,7 +78,7 @@ pub trait Native<K: Key>: Send + Sync {
         None
     }
 
-    /// Applies changes one after the other, and returns what that took by wall-clock time. Removals are of prefixes that it
+    /// Applies changes one after the other, and returns their time by the wall clock. Removals are of prefixes that it
     /// has.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Returns what prefetches the keys of the batches that follow.
+    /// Returns the code that prefetches the keys of later batches.
     pub(super) fn key_prefetch(&self, isa: Present) -> KeyPrefetch {
         match self {
             Self::Fib(fib) if fib.prefetches_keys(isa) => KeyPrefetch::Kernel,

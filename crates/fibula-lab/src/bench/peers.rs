@@ -1,4 +1,4 @@
-//! The engines that our own are compared with, by name: DPDK's tables, and what was published: DIR-24-8, DXR in its
+//! The engines that our own are compared with, by name: DPDK's tables, and the published engines: DIR-24-8, DXR in its
 //! published form, PlanB and Poptrie. Our own are known by their role alone.
 
 /// DPDK's tables in any form.
@@ -28,7 +28,7 @@ pub(super) fn is_published_dxr(name: &str) -> bool {
     k.is_some_and(|k| !k.is_empty() && k.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// What was published.
+/// The published engines.
 pub(super) fn is_published(name: &str) -> bool {
     is_planb(name) || is_published_dxr(name) || ["dir-24-8", "poptrie"].contains(&name)
 }

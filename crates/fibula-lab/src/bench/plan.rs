@@ -1,8 +1,8 @@
-//! What to measure, as data.
+//! Plans of measurements, as data.
 //!
 //! Everything in every cell would take hours, so each question has the cells that answer it:
 //!
-//! | what | in which cells |
+//! | measured | in which cells |
 //! |---|---|
 //! | our engines, and those they are compared with (DPDK's tables, DIR-24-8, DXR as published, PlanB, Poptrie) | all |
 //! | the registry's other engines | all but those of the larger key set, unless they are named |
@@ -122,7 +122,7 @@ impl Plan {
     /// Returns an error unless the plan can be carried out.
     ///
     /// # Errors
-    /// Names what is wrong with it.
+    /// Names the part of the plan that cannot be carried out.
     pub fn check(&self) -> Result<(), PlanError> {
         let wrong = |what| Err(PlanError(what));
         match self {
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Returns what the plan takes for this many engines to build and lanes to time; a lane is one kernel in one
+    /// Returns the cost of the plan for this many engines to build and lanes to time; a lane is one kernel in one
     /// cell, and `many_lanes` of them are in cells of the larger key set.
     #[must_use]
     pub fn estimate(&self, structures: usize, lanes: usize, many_lanes: usize, key_bytes: usize) -> Estimate {
@@ -204,7 +204,7 @@ impl Plan {
 /// How many times the slot of others a run over the larger key set gets.
 const MANY_SHARE: usize = 4;
 
-/// What a lookup takes, about, if it is timed and if it is checked: for estimates.
+/// The time of a lookup, about, that is timed and checked: for estimates.
 const PER_KEY: Duration = Duration::from_nanos(9);
 const PER_CHECK: Duration = Duration::from_nanos(12);
 
@@ -221,7 +221,7 @@ pub(super) enum KernelSelection {
     All,
 }
 
-/// What a plan takes.
+/// The cost of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
     /// Steps that progress is counted in: builds, checks and timed runs.

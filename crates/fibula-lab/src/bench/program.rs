@@ -1,4 +1,4 @@
-//! The program that a benchmark ran in, and what compiled it.
+//! The program that a benchmark ran in, and its compiler.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -75,12 +75,12 @@ pub struct Row {
     /// Whether huge pages were requested for the engine or a part of it. The system decides whether to give them;
     /// its setting is kept with the machine.
     pub huge_pages: bool,
-    /// What prefetched the keys of the batches that follow: `next batch`, the loop over the batches; `kernel`, the
+    /// The code that prefetched the keys of later batches: `next batch`, the loop over the batches; `kernel`, the
     /// engine itself; or `none`.
     pub key_prefetch: String,
     /// The form of the keys: `host` for integers in the machine's byte order, `network` for bytes as in packets.
     pub order: String,
-    /// What the rates were timed by: `thread`, the processor time of the one thread, or `wall`.
+    /// The clock of the rates: `thread`, the processor time of the one thread, or `wall`.
     pub clock: String,
     /// Million lookups a second by wall-clock time, median of the runs.
     pub mlps_wall: Option<f64>,

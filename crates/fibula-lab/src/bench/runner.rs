@@ -86,7 +86,7 @@ pub(super) fn cells_of<K: Key>(plan: &Plan, traffic: &[Traffic<K>]) -> Vec<Cell>
     cells(plan, &traffic.iter().map(|traffic| (&*traffic.name, traffic.dependent)).collect::<Vec<_>>())
 }
 
-/// Returns what the cells take.
+/// Returns the cost of the cells.
 pub(super) fn estimate<K: Key>(plan: &Plan, entries: &[Entry<'_, K>], cells: &[Cell]) -> Estimate {
     let lanes = |cell: &Cell| {
         let of = |(contestant, kernels): &Entry<'_, K>| match part(plan, contestant, cell) {
@@ -219,7 +219,7 @@ impl<'a> Steps<'a> {
         self.spent = self.begin.elapsed();
         let total = self.estimate.steps;
         let share = (total - self.done.min(total)) as f64 / total.max(1) as f64;
-        // The plan's estimate at first; later, more and more what the steps have taken.
+        // The plan's estimate at first; later, more and more the time that the steps have taken.
         let by_plan = self.estimate.time.as_secs_f64() * share;
         let by_clock = self.spent.as_secs_f64() * share / (1.0 - share).max(1e-9);
         let left = by_plan * share + if self.done == 0 { 0.0 } else { by_clock * (1.0 - share) };

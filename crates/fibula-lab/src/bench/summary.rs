@@ -1,4 +1,4 @@
-//! The chart of eight bars that sums the benchmarks up: what is Fibula's own, what it has from papers, and what others use.
+//! The chart of eight bars that sums the benchmarks up: Fibula's engines, those from papers, and other libraries.
 
 use core::fmt::Write as _;
 
@@ -33,7 +33,7 @@ const IPV6: [ChartBar; 4] = [
 
 const TRAFFIC: &str = "match";
 
-/// What the colours stand for.
+/// The meanings of the colours.
 const LEGEND: [(&str, &str); 3] = [
     ("bar2", "Fibula's own"),
     ("bar0", "published by others, implemented here"),

@@ -1,4 +1,4 @@
-//! From a record to what the library knows.
+//! From a record to the rates that the library knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use fibula::simd::Isa;
 
 use super::{BATCHES, MachineRecord, MeasuredTable};
 
-/// What share of the best rate is good.
+/// The share of the best rate from which on a rate is good.
 const GOOD: f64 = 0.97;
 
 /// How often an engine must be good to be listed.
@@ -46,7 +46,7 @@ pub fn fit(recorded: &MachineRecord) -> String {
     for ((family, kind, isa, engine), points) in &mut curves {
         points.sort_by_key(|(table, _)| table.ranges);
         points.dedup_by_key(|(table, _)| table.ranges);
-        // Tables of all kinds tell what loads cost.
+        // Tables of all kinds tell the cost of a load.
         let of_all: Vec<_> = tables
             .iter()
             .flat_map(|table| table.rates.iter().map(move |rates| (*table, rates)))

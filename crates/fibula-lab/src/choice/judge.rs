@@ -1,4 +1,4 @@
-//! What `auto` chooses for recorded tables, and what that costs.
+//! The choices of `auto` for recorded tables, and their costs.
 
 use fibula::auto::{self, Known, Workload};
 use fibula::net::{Family, Key};
@@ -19,9 +19,9 @@ pub struct JudgedChoice {
     pub batch: usize,
     /// Whether any number of bytes was allowed.
     pub is_unlimited: bool,
-    /// What was chosen.
+    /// The engine that was chosen.
     pub chosen: &'static str,
-    /// What was measured to be the fastest.
+    /// The engine that was measured to be the fastest.
     pub best: String,
     /// How many times the chosen engine's rate the fastest one's is; infinite where the chosen one refuses the table.
     pub loss: f64,
@@ -29,7 +29,7 @@ pub struct JudgedChoice {
 
 /// Judges the choice for every table, set and batch of a record, with the default limit on bytes and with none.
 ///
-/// The library is told what it would find out by building: bytes and refusals. What it expects of rates is its own.
+/// The library is told the results that a build would tell it: bytes and refusals. Its expectations of rates are its own.
 #[must_use]
 pub fn judge(recorded: &MachineRecord) -> Vec<JudgedChoice> {
     let mut all = Vec::new();
@@ -68,7 +68,7 @@ fn judge_table<K: Key>(recorded: &MachineRecord, table: &MeasuredTable, all: &mu
             };
             let Some(choice) = auto::pick(&auto::rank_knowing::<K>(&wanted, &known), None) else { continue };
             let most = wanted.most_bytes::<K>();
-            // What is no longer in the registry does not compete.
+            // An engine that is no longer in the registry does not compete.
             let fits = |name: &str| {
                 table.lookup_bytes(name).is_some_and(|bytes| bytes <= most)
                     && known.iter().any(|known| known.engine == name)

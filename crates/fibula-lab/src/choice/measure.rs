@@ -72,7 +72,7 @@ pub fn measure<K: Key>(plan: &TableToMeasure) -> Result<MeasuredTable, Box<dyn E
         let best: [f64; 3] =
             core::array::from_fn(|at| tried.iter().map(|rates| rates[at]).fold(0.0, f64::max));
         let is_near = |rates: &[f64; 3]| rates.iter().zip(best).any(|(rate, best)| rate * BEHIND > best);
-        // The others keep what they were tried with: of the next smaller batch that was.
+        // The others keep the rates of the trial: those of the next smaller batch that was tried.
         let of_batch = |batch: usize| FIRST.iter().rposition(|&first| first <= batch).unwrap_or(0);
         let mut mlps: Vec<[f64; BATCHES.len()]> =
             tried.iter().map(|rates| core::array::from_fn(|batch| rates[of_batch(batch)])).collect();

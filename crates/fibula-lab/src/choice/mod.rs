@@ -1,7 +1,8 @@
-//! What [`auto`](fibula::auto) knows: rates of all engines over many tables, recorded, fitted and judged.
+//! The knowledge of [`auto`](fibula::auto): rates of all engines over many tables, recorded, fitted and judged.
 //!
-//! `fibula-lab measure choices` measures the tables of [`tables`] in a few minutes and writes `records/choices/MACHINE.txt`;
-//! `fibula-lab document choices` makes `crates/fibula/src/auto/measured.csv` from the tables that are for the fit. [`judge`] compares what `auto` chooses for the others with what was measured.
+//! `fibula-lab measure choices` measures the tables of [`tables`] in a few minutes and writes
+//! `records/choices/MACHINE.txt`; `fibula-lab document choices` makes `crates/fibula/src/auto/measured.csv` from the
+//! tables that are for the fit. [`judge`] compares the choices of `auto` for the other tables with the measured rates.
 
 mod fit;
 mod judge;

@@ -17,7 +17,7 @@ use fibula::simd::Isa;
 
 use super::BATCHES;
 
-/// What was measured on one machine.
+/// The measurements on one machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineRecord {
     /// Its calibration.
@@ -26,7 +26,7 @@ pub struct MachineRecord {
     pub tables: Vec<MeasuredTable>,
 }
 
-/// What was measured of one table.
+/// The measurements of one table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredTable {
     /// The name.
@@ -76,7 +76,7 @@ impl MeasuredTable {
         TableKind::of(self.routes, self.host_routes, self.wide_routes)
     }
 
-    /// Returns the rates of an engine with the largest set within this one: what lookups run.
+    /// Returns the rates of an engine with the largest set within this one, which lookups use.
     #[must_use]
     pub fn rates_within(&self, engine: &str, isa: Isa) -> Option<&EngineRates> {
         let of_it = self.rates.iter().filter(|rates| rates.engine == engine);

@@ -32,7 +32,7 @@ impl TableToMeasure {
     }
 }
 
-/// Numbers of routes: what is fitted, and what is left out. Trees grow by whole levels, so that sizes between two may be
+/// Numbers of routes, to be fitted and to be left out. Trees grow by whole levels, so that sizes between two may be
 /// unlike both: there are many.
 const PLAIN: [&[usize]; 2] = [
     &[

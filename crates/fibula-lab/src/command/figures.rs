@@ -1,5 +1,5 @@
-//! What a program of `fibula-lab measure` prints: as it goes, and with `--record` kept in `records/values/MACHINE/NAME.json`, of
-//! which `fibula-lab document values` makes `docs/values.md`.
+//! The output of a program of `fibula-lab measure`. It is printed as it comes. With `--record` it is also kept in
+//! `records/values/MACHINE/NAME.json`, from which `fibula-lab document values` makes `docs/values.md`.
 
 use std::error::Error;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fibula_workload::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-/// A record: tables of figures, and what makes them again.
+/// A record: tables of figures, and the command that makes them again.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FigureTables {
     /// The program, as its file is named.
@@ -23,7 +23,7 @@ pub(super) struct FigureTables {
 #[derive(Serialize, Deserialize)]
 pub(super) struct FigureTable {
     pub(super) title: String,
-    /// The heads of the columns, the first of which names what a row is of.
+    /// The heads of the columns. The first one names the subject of a row.
     pub(super) header: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }

@@ -56,7 +56,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Engines(args)) => plumbing::engines(args, ENGINES),
         Some(Command::Router(args)) => plumbing::router(args, ENGINES),
         Some(Command::Tour(args)) => {
-            // What to do next is the other command's work.
+            // The tour ends with commands of `fibula`, so it gets that name.
             plumbing::tour(args, program.strip_suffix("-lab").unwrap_or(program), ENGINES)
         }
         Some(Command::Completions(args)) => plumbing::completions(args, Cli::command()),

@@ -56,7 +56,7 @@ fn sum(rows: &[Row], field: fn(&Row) -> usize) -> usize {
     rows.iter().map(field).sum()
 }
 
-/// Says what was fastest in each traffic.
+/// Names the fastest engine of each traffic.
 fn fastest(rows: &[&Row]) -> String {
     let mut texts = Vec::new();
     for traffic in distinct(rows.iter().copied(), |row| &row.traffic) {

@@ -1,4 +1,4 @@
-//! What every program keeps: records, their date, and how long the rest takes.
+//! The records that every program keeps, their date, and how long the rest takes.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! What `fibula-lab rates` prints.
+//! The output of `fibula-lab rates`.
 
 use std::io::{self, Write};
 
@@ -59,7 +59,7 @@ pub(super) fn pages(rows: &[Row]) -> String {
     if huge.is_empty() { "no huge pages".to_owned() } else { format!("huge pages: {}", huge.join(", ")) }
 }
 
-/// Returns the table of what does not depend on the traffic.
+/// Returns the table of the figures that do not depend on the traffic.
 fn structures(rows: &[&Row]) -> Grid {
     let mut grid =
         Grid::new(&["engine", "isa", "lookup memory", "bytes/prefix", "build", "wrong"]).right(&[2, 3, 4, 5]);

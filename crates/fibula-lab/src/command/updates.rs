@@ -1,4 +1,4 @@
-//! `fibula-lab updates`: what changes cost.
+//! `fibula-lab updates`: the costs of changes.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

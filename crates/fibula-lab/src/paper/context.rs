@@ -14,7 +14,7 @@ use super::record::TableUsed;
 use super::run::Settings;
 use crate::bench::device::Coprocessor;
 
-/// What a run has from its caller: real tables, recorded addresses, a router.
+/// The things that a run gets from its caller: real tables, recorded addresses, a router.
 pub trait Supply {
     /// Returns the IPv4 routes of the table of this name; `None` if there is no such table.
     ///
@@ -36,7 +36,7 @@ pub trait Supply {
         Ok(None)
     }
 
-    /// Returns what makes routers; `None` if there is no such thing.
+    /// Returns the maker of routers; `None` if there is none.
     fn routers(&self) -> Option<&dyn Routers> {
         None
     }
@@ -82,7 +82,7 @@ impl<K> Clone for Named<K> {
     }
 }
 
-/// What measurements have: the settings and the tables.
+/// The surroundings of a measurement: the settings and the tables.
 pub struct Context<'a> {
     /// How much is measured.
     pub settings: &'a Settings,
@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
         Ok((named.name, named.rib))
     }
 
-    /// Returns what makes routers, if the caller has it.
+    /// Returns the maker of routers, if the caller has one.
     pub(super) fn routers(&self) -> Option<&'a dyn Routers> {
         self.supply.routers()
     }
@@ -135,7 +135,7 @@ impl<'a> Context<'a> {
         Ok(recorded.filter(|addresses| !addresses.is_empty()))
     }
 
-    /// Takes what is known of the tables that were used since.
+    /// Takes the descriptions of the tables that were used since.
     pub(super) fn take_used(&mut self) -> Vec<TableUsed> {
         core::mem::take(&mut self.used)
     }

@@ -1,4 +1,4 @@
-//! What a paper is made of. Its file has all of this by the names of the fields here, in lower case with hyphens.
+//! The definition of a paper. Its file has the names of the fields here, in lower case with hyphens.
 
 use serde::{Deserialize, Deserializer};
 
@@ -15,7 +15,7 @@ pub struct Paper {
     pub title: String,
     /// Authors, where it was published, and when.
     pub citation: String,
-    /// What it proposes, in a sentence or two.
+    /// Its proposal, in a sentence or two.
     pub summary: String,
     /// Its tables and figures, in order.
     pub exhibits: Vec<Exhibit>,
@@ -27,11 +27,11 @@ pub struct Paper {
 pub struct Exhibit {
     /// The name, in lower case with hyphens, such as `table-1`.
     pub name: String,
-    /// The title: what the paper calls it, and what it is about.
+    /// The title: the paper's name for it, and its subject.
     pub title: String,
-    /// What it shows and how it is measured here, in a few sentences.
+    /// Its contents and how it is measured here, in a few sentences.
     pub about: String,
-    /// What its rows are, such as `threads`.
+    /// The name of its rows, such as `threads`.
     pub rows: String,
     /// Its columns, or the lines of a figure. The file has those of the same unit together.
     #[serde(deserialize_with = "columns")]
@@ -42,26 +42,26 @@ pub struct Exhibit {
     /// The machine and the tables of the published values.
     #[serde(default)]
     pub setting: String,
-    /// What is different here.
+    /// The differences from the paper.
     #[serde(default)]
     pub differs: String,
-    /// What is measured.
+    /// Its measurements.
     pub parts: Vec<ExhibitPart>,
     /// The column that all others are divided by, row by row.
     pub against: Option<String>,
     /// How it is drawn.
     #[serde(default)]
     pub chart: Chart,
-    /// What the paper concludes from it.
+    /// The paper's conclusions from it.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// What the committed records find otherwise than the paper, and why: each in a few sentences.
+    /// The findings of the committed records that differ from the paper, and why: each in a few sentences.
     #[serde(default)]
     pub findings: Vec<String>,
 }
 
 impl Exhibit {
-    /// Returns what the paper calls it: the title before its colon.
+    /// Returns the paper's name for it: the title before its colon.
     #[must_use]
     pub fn called(&self) -> &str {
         self.title.split_once(':').map_or(&self.title, |(name, _)| name)
@@ -114,11 +114,11 @@ pub enum Chart {
 pub struct ExhibitPart {
     /// The name, in lower case with hyphens. No two parts of an exhibit have the same.
     pub name: String,
-    /// What is measured.
+    /// The measurement.
     pub work: Work,
 }
 
-/// What is measured.
+/// A measurement.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
@@ -130,8 +130,8 @@ pub enum Work {
     Values(Values),
 }
 
-/// What the traffic of recorded addresses begins with, before the name of their list, such as `recorded:clients`. The rows of
-/// the benchmark call it `recorded`.
+/// The beginning of the name of recorded traffic, before the name of the list of addresses: `recorded:clients`. The
+/// rows of the benchmark call it `recorded`.
 pub const RECORDED: &str = "recorded:";
 
 /// Rates of lookups: every contestant with all traffics, batches and numbers of threads.
@@ -148,13 +148,14 @@ pub struct RatesPart {
     pub batches: Vec<usize>,
     /// Numbers of threads. Those that the machine has no cores for are missing.
     pub threads: Vec<usize>,
-    /// What rows are named by.
+    /// The property that names rows.
     pub rows: Dimension,
-    /// What columns are named by.
+    /// The property that names columns.
     pub columns: Dimension,
 }
 
-/// What tells the points of a measurement apart. Of points with the same row and column, the one with the greatest rate counts.
+/// A property that tells the points of a measurement apart. Of points with the same row and column, the one with the
+/// greatest rate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
@@ -193,7 +194,7 @@ pub const OURS: &str = "not in the paper";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What the paper concludes.
+    /// The paper's conclusion.
     pub text: String,
     /// Its figure, as published; [`OURS`] where the conclusion is this project's own.
     pub published: String,
@@ -239,7 +240,7 @@ pub enum Judge {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Expected {
-    /// Near what the paper prints: from [`TOLERANCE`] below its least figure to as much above its greatest one.
+    /// Near the paper's figures: from [`TOLERANCE`] below its least figure to as much above its greatest one.
     Near([f64; 2]),
     /// Between two ends that read a word of the paper, such as "almost identical".
     Within([f64; 2]),

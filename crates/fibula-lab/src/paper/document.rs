@@ -48,7 +48,7 @@ fn line(text: &mut String, row: &str, columns: &[&ExhibitColumn], value: impl Fn
 }
 
 /// Returns a committed record as Markdown: which conclusions of the paper hold on its machine, every table and figure with
-/// published values beside measured ones, and what differs and why.
+/// published values beside measured ones, and the differences with their reasons.
 #[must_use]
 pub fn findings(paper: &Paper, record: &PaperRecord) -> String {
     let PaperRecord { machine, program, .. } = record;
@@ -156,7 +156,7 @@ fn with_spread(point: &Point) -> String {
     }
 }
 
-/// A row, with what its values that have no spread note: what was counted.
+/// A row with the note of a value that has no spread, which names the things counted.
 fn described(row: &str, points: &[&Point]) -> String {
     let counted = |point: &&&Point| point.row == row && point.value.is_some() && point.runs.is_empty();
     match points.iter().find(counted).and_then(|point| point.note.as_ref()) {

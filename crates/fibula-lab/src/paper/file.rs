@@ -1,4 +1,4 @@
-//! Reads the file of a paper: TOML, with a table `shared` of what its exhibits have in common.
+//! Reads the file of a paper: TOML, with a table `shared` of the parts that its exhibits have in common.
 //!
 //! The text `@NAME` is replaced by the shared value of this name: a text, a list or a table. In a table, `like = "NAME"` adds the
 //! fields of a shared table that the table does not have itself.
@@ -17,12 +17,12 @@ pub(super) fn paper(name: &str, text: &str) -> Paper {
     Paper { name: name.to_owned(), ..paper }
 }
 
-/// Reads a paper without its name; the error is a line and what is wrong there.
+/// Reads a paper without its name; the error is a line and the fault there.
 pub(super) fn read(text: &str) -> Result<Paper, (usize, String)> {
     parse(text).map_err(|Fault { at, reason }| (1 + text[..at].matches('\n').count(), reason))
 }
 
-/// What is wrong, and where it begins.
+/// A fault, and where it begins.
 struct Fault {
     at: usize,
     reason: String,
@@ -47,17 +47,17 @@ fn parse(text: &str) -> Result<Paper, Fault> {
     Ok(Paper::deserialize(Deserializer::from(file))?)
 }
 
-/// What the exhibits have in common, by name.
+/// The parts that exhibits have in common, by name.
 #[derive(Default)]
 struct SharedFields<'t> {
-    /// What nothing has taken yet, as it is written.
+    /// The parts that nothing has taken yet, as they are written.
     left: BTreeMap<String, Spanned<DeValue<'t>>>,
     /// The others, without names of each other.
     filled: BTreeMap<String, Spanned<DeValue<'t>>>,
 }
 
 impl<'t> SharedFields<'t> {
-    /// Puts what is shared where a value names it. Places stay those of the file, for errors.
+    /// Puts shared parts where a value names them. Places stay those of the file, for errors.
     fn fill(&mut self, value: &mut Spanned<DeValue<'t>>) -> Result<(), Fault> {
         let at = value.span().start;
         match value.get_mut() {
@@ -91,7 +91,7 @@ impl<'t> SharedFields<'t> {
         Ok(())
     }
 
-    /// Returns what is shared under a name. While it is filled itself it is not there, so that nothing can contain itself.
+    /// Returns the shared part of a name. While it is filled itself it is not there, so that nothing can contain itself.
     fn take(&mut self, name: &str, at: usize) -> Result<Spanned<DeValue<'t>>, Fault> {
         if let Some(mut value) = self.left.remove(name) {
             self.fill(&mut value)?;

@@ -5,9 +5,9 @@
 //! by one into a [`PaperRecord`], which can be saved after each and continued later; [`report`](report()) makes an HTML page of a
 //! record that needs no other file.
 //!
-//! Rates come from the [benchmark](crate::bench), with its rules: all contestants look up the same keys in turn, every answer is
-//! checked, and two of them are compared by the ratios of the same runs, with a 95 % interval. What this machine or this project
-//! lacks keeps its place and is marked as missing.
+//! Rates come from the [benchmark](crate::bench), with its rules: all contestants look up the same keys in turn, every
+//! answer is checked, and two of them are compared by the ratios of the same runs, with a 95 % interval. Values that
+//! need a machine, or a part of this project, that is not there keep their places and are marked as missing.
 //!
 //! A paper is a folder here, with the file and the functions that it names, a line in `FILES` and one in `FUNCTIONS`.
 

@@ -1,4 +1,4 @@
-//! What was measured of a paper, in a file.
+//! The measurements of a paper, in a file.
 
 use core::fmt;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::bench::Program;
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
 
-/// What was measured of a paper.
+/// The measurements of a paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperRecord {
     /// The version of the format, [`SCHEMA`].
@@ -32,7 +32,7 @@ pub struct PaperRecord {
     pub program: Program,
     /// The tables.
     pub tables: Vec<TableUsed>,
-    /// What is done, in the order in which it was measured.
+    /// The parts that are done, in the order in which they were measured.
     pub parts: Vec<FinishedPart>,
 }
 
@@ -58,7 +58,7 @@ pub struct FinishedPart {
     pub exhibit: String,
     /// The name of the part.
     pub part: String,
-    /// What it took.
+    /// The seconds it took.
     pub seconds: f64,
     /// Why it has no points, if it failed.
     pub error: Option<String>,
@@ -81,9 +81,9 @@ pub struct Point {
     pub high: Option<f64>,
     /// The runs, in order. Values of one race were timed in turn, so that those of the same run can be divided.
     pub runs: Vec<f64>,
-    /// What tells the race from others; `None` for values that were not timed in turn.
+    /// The name that tells the race from others; `None` for values that were not timed in turn.
     pub race: Option<String>,
-    /// Why the value is missing, or what a reader should know of it.
+    /// The reason why the value is missing, or a remark on it.
     pub note: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl PaperRecord {
         }
     }
 
-    /// Returns whether another record can be continued by what this program measures; else the error says what differs.
+    /// Returns whether another record can be continued by this program; else the error names the difference.
     ///
     /// # Errors
     /// When it is of another paper, kind of run, machine or program.

@@ -10,7 +10,7 @@ use super::definition::{Exhibit, ExhibitColumn, Paper};
 use super::record::{PaperRecord, Point};
 use super::verdict::{Ratio, Verdict};
 
-/// Returns the page of a record. `command` is what measures it again.
+/// Returns the page of a record. `command` measures it again.
 #[must_use]
 pub fn report(paper: &Paper, record: &PaperRecord, command: &str) -> String {
     let mut page = page::start(&format!("{}: measured again", paper.title), &paper.title);
@@ -129,7 +129,7 @@ fn section(page: &mut String, exhibit: &Exhibit, record: &PaperRecord) {
     page.push_str("</ul>\n");
 }
 
-/// Returns the reasons for what is missing, each once, and what else to know.
+/// Returns the reasons why values are missing, each once, and other remarks.
 pub(super) fn notes(exhibit: &Exhibit, points: &[&Point], record: &PaperRecord) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut add = |note: String| {

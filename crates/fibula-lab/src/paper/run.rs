@@ -66,12 +66,13 @@ pub struct Step<'a> {
     pub total: usize,
     /// The exhibit.
     pub exhibit: &'a str,
-    /// The part, or what of it begins now.
+    /// The part, or the step of it that begins now.
     pub part: &'a str,
 }
 
-/// Measures what a record lacks of a paper, which begins empty ([`PaperRecord::new`]). `save` gets the record after each part, and
-/// ends the run by an error. A part that fails is kept with the reason, and tried again by the next run.
+/// Measures the parts of a paper that a record lacks. A record begins empty ([`PaperRecord::new`]). `save` gets the
+/// record after each part, and its error ends the run. A part that fails is kept with the reason, and tried again by
+/// the next run.
 ///
 /// # Errors
 /// When the record cannot be saved.

@@ -20,7 +20,7 @@ pub struct Values {
 /// A function with its parameters.
 type Measure = Arc<dyn Fn(&mut Context<'_>) -> Result<Vec<Point>, String> + Send + Sync>;
 
-/// A function without: it takes those of the file, or says what is wrong with them.
+/// A function without: it takes those of the file, or names the fault in them.
 pub(super) type Function = fn(toml::Table) -> Result<Measure, toml::de::Error>;
 
 /// Reads the parameters of a function. Each function has a type for its own, so that a file can neither lack one nor have one in

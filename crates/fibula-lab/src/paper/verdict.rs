@@ -1,4 +1,4 @@
-//! Ratios of what was measured, and whether the claims of a paper hold here.
+//! Ratios of measured values, and whether the claims of a paper hold here.
 
 use core::fmt;
 
@@ -50,11 +50,11 @@ pub enum Verdict {
     Undecided(JudgedRange),
     /// It could not be otherwise, for this reason, and so it shows nothing.
     ByConstruction(JudgedRange, String),
-    /// What it rests on was not measured.
+    /// A value that it rests on was not measured.
     Missing(String),
 }
 
-/// What a claim was judged by: the least and the greatest of its values, with the ends of their intervals.
+/// The values that a claim was judged by: the least and the greatest of its values, with the ends of their intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedRange {
     /// The lowest end of an interval.
@@ -139,7 +139,7 @@ impl Verdict {
         Self::Missing("its values are missing".to_owned())
     }
 
-    /// Returns what a claim was judged by, and the verdict in words.
+    /// Returns the values that a claim was judged by, and the verdict in words.
     #[must_use]
     pub fn words(&self, claim: &Claim) -> (String, String) {
         let ours = claim.published == OURS;

@@ -8,7 +8,7 @@
 //!
 //! - A rival is built by its own functions, with the options that its documentation recommends for speed.
 //! - It is timed on its own forms of keys and answers ([`Native`](crate::bench::Native)); conversions are not timed.
-//! - Its memory is what its format says that lookups touch, and what its own allocator says it handed out.
+//! - Its lookup bytes are those that lookups touch by its format. Its other bytes are counted by its own allocator.
 //! - It is placed in the same kind of memory pages as our engines.
 //! - A table that it cannot hold is refused with the reason. Its wrong answers are counted, as for every contestant.
 

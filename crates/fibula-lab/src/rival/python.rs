@@ -14,7 +14,7 @@ const PROGRAM: &str = include_str!("../../rivals/python/rivals.py");
 /// A Python package.
 struct Package {
     name: &'static str,
-    /// What pip installs.
+    /// The package that pip installs.
     install: &'static str,
     /// The names of the modules that it needs.
     modules: &'static [&'static str],

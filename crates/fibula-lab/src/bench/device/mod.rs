@@ -23,12 +23,12 @@ use super::runner::{BenchError, Progress};
 
 pub use row::{DeviceForm, DevicePlan, DeviceRecord, DeviceRow};
 
-/// What is known of a coprocessor.
+/// Properties of a coprocessor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// Its name in options: `cuda:0`.
     pub id: String,
-    /// What its driver calls it.
+    /// Its driver's name for it.
     pub name: String,
     /// The driver and its version.
     pub driver: String,
@@ -38,7 +38,7 @@ pub struct Facts {
 
 /// A coprocessor.
 pub trait Coprocessor<K: Key> {
-    /// Returns what is known of it.
+    /// Returns its properties.
     fn facts(&self) -> Facts;
 
     /// Sends it an engine.
@@ -79,7 +79,7 @@ pub struct DeviceMode {
     pub buffer: usize,
     /// Threads of the processor.
     pub threads: usize,
-    /// The share of the device where both look up; `None` for what is measured on the way.
+    /// The share of the device where both look up; `None` for a share that is measured on the way.
     pub share: Option<f64>,
 }
 

@@ -112,7 +112,7 @@ pub struct DeviceRow {
     pub isa: String,
     /// The device: `cuda:0`.
     pub device: String,
-    /// What its driver calls it.
+    /// Its driver's name for it.
     pub device_name: String,
     /// The driver and its version.
     pub driver: String,

@@ -15,7 +15,7 @@ use super::{Measured, Small};
 pub struct Outcome {
     /// `ipv4` or `ipv6`.
     pub family: &'static str,
-    /// What is measured, for people.
+    /// The measurement, in words for people.
     pub work: &'static str,
     /// Our own engine; none if the family has none.
     pub engine: Option<String>,
@@ -380,7 +380,7 @@ fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     }
 }
 
-/// Returns what else there is to say of a figure.
+/// Returns a remark on a figure, if there is one.
 fn remark(figure: Figure, measured: &Measured, own: Value<'_>, name: &str) -> Option<String> {
     match (figure, own.row) {
         (Figure::Live(Live::VisibleMost), _) => {

@@ -1,4 +1,4 @@
-//! Live tables: random routes are removed and added again, and what that costs the writer and a reader beside it.
+//! Live tables: the costs of removing random routes and adding them again, for the writer and for a reader beside it.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -139,7 +139,7 @@ fn run(
     Ok(figures)
 }
 
-/// Returns what a change of the default route takes: it is not one of the random changes.
+/// Returns the time of a change of the default route, which is not one of the random changes.
 fn default_route(table: &Table, routes: &[(IpPrefix, NextHop)]) -> Result<f64, Box<dyn std::error::Error>> {
     let Some((prefix, next_hop)) = routes.first() else { return Ok(0.0) };
     let default: IpPrefix = match prefix {

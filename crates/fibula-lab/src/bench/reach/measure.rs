@@ -1,4 +1,4 @@
-//! What the targets need, measured.
+//! Measures the figures that the targets need.
 
 use core::time::Duration;
 

@@ -48,7 +48,7 @@ pub use targets::{Bound, Factor, Figure, Peers, Race, TARGETS, Target, Variant};
 /// The fewest runs of a race: their interval leaves out the three slowest and the three fastest.
 pub const RUNS: usize = 15;
 
-/// What builds, answers and the shortest runs take, about, for each route.
+/// The time of builds, answers and the shortest runs, about, for each route.
 const PER_ROUTE: Duration = Duration::from_micros(400);
 
 /// The judgement, and the measurements it is based on.
@@ -60,7 +60,7 @@ pub struct Reach {
     pub rows: Vec<Row>,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Default)]
 struct Measured {
     /// The survey of the given table.
@@ -113,7 +113,7 @@ pub fn run<K: Key>(
     let plan = Plan { orders: vec![Order::Host], threads: vec![1], many_keys: None, ..plan.clone() };
     let chosen = simd::chosen();
     let begin = Instant::now();
-    // Parts follow each other, each with steps of its own; what is left is everything after this part too.
+    // Parts follow each other, each with steps of its own; the time left is that of everything after this part too.
     let all = Duration::from_secs_f64(plan.seconds * 1.5) + PER_ROUTE * routes.len() as u32;
     let mut progress = |step: Progress<'_>| {
         progress(Progress { left: step.left.max(all.saturating_sub(begin.elapsed())), ..step });

@@ -47,7 +47,7 @@ pub fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result<Vec<Ro
     Ok(all)
 }
 
-/// Returns the table with every route beyond /64 cut to /64: what an engine for keys of 64 bits would hold.
+/// Returns the table with every route beyond /64 cut to /64, as an engine for keys of 64 bits would hold it.
 pub(super) fn cut_to_64<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
     let mut all = all(routes);
     for route in &mut all {

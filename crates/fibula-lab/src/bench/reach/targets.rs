@@ -11,7 +11,7 @@ use fibula_workload::machine::Machine;
 /// A target: a figure, its bound, and a further goal.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// What is measured, for people.
+    /// The measurement, in words for people.
     pub work: &'static str,
     /// The families it applies to.
     pub families: Families,
@@ -79,7 +79,7 @@ pub enum Variant {
     WideNextHops,
 }
 
-/// What a figure must be.
+/// The bound of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     /// At least this.
@@ -91,7 +91,7 @@ pub enum Bound {
     Times(Factor, Peers),
 }
 
-/// A factor that depends on the processor's vendor: caches differ, and with them what is possible.
+/// A factor that depends on the processor's vendor: caches differ, and with them the possible rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factor {
     /// On AMD's processors.

@@ -17,7 +17,7 @@ pub(super) struct WorkerPool {
     pool: Option<ThreadPool>,
 }
 
-/// A counter on a cache line of its own: threads that take chunks would else disturb those that read what is beside it.
+/// A counter on a cache line of its own: threads that take chunks would else disturb those that read the memory beside it.
 #[repr(align(128))]
 struct Counter(AtomicUsize);
 
@@ -36,7 +36,7 @@ impl WorkerPool {
     }
 
     /// Does so many passes over so many items, and returns the time by the wall clock. `work` gets ranges of items, which together
-    /// cover each pass once, and what `state` made for its thread.
+    /// cover each pass once, and the state that `state` made for its thread.
     pub(super) fn run<S>(
         &self,
         form: Division,

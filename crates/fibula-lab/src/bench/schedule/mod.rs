@@ -1,6 +1,6 @@
 //! Ways to divide lookups among threads: `fibula-lab schedule`.
 //!
-//! | form | who looks up what | threads |
+//! | form | which keys a thread looks up | threads |
 //! |---|---|---|
 //! | `static` | every thread its own share of the keys | started by hand |
 //! | `dynamic` | whoever is free takes the next chunk, by adding to a counter | started by hand |
@@ -11,7 +11,7 @@
 //!
 //! Threads are pinned, one to a core, where the system allows it; a core can be left to the thread that manages them. All forms,
 //! chunks and numbers of threads of all engines take turns in each run, with the same keys, and every answer is checked
-//! before, in the same form. Rates are by wall-clock time. What needs more cores than there are has a row that says so.
+//! before, in the same form. Rates are by wall-clock time. Where there are too few cores, a row says so.
 
 mod crew;
 mod row;
@@ -122,7 +122,7 @@ pub fn run<K: Key>(
     Ok(rows(plan, routes, contestants, &built, &lanes, cores.len()))
 }
 
-/// Returns what is measured: for each engine, form, chunk and number of threads that there are cores for.
+/// Returns the lanes: one for each engine, form, chunk and number of threads for which there are cores.
 fn lanes<K: Key>(
     plan: &SchedulePlan,
     built: &[Result<Box<dyn Fib<K>>, String>],

@@ -33,14 +33,14 @@ const DWELL: Duration = Duration::from_millis(300);
 /// The length of spare routes.
 const SPARE_LEN: u8 = 56;
 
-/// The engines, and what is known of them so far.
+/// The engines, with their results so far.
 pub(super) struct Bench<'a, K: TableKey> {
     plan: &'a UpdatePlan,
     contestants: &'a [Contestant<K>],
     base: DualRib,
     /// All routes that there ever are.
     more: Vec<Route<K>>,
-    /// What removes those of them that the table does not have.
+    /// The changes that remove those of them that the table does not have.
     excess: Vec<Change<K>>,
     /// Those that it has.
     routes: Vec<Route<K>>,
@@ -48,7 +48,7 @@ pub(super) struct Bench<'a, K: TableKey> {
     oracle: Rib<K>,
     /// The changes of the trace that change a route.
     trace: Vec<Change<K>>,
-    /// What the prefixes of the trace had before it.
+    /// The next hops that the prefixes of the trace had before it.
     before: BTreeMap<Prefix<K>, Option<NextHop>>,
     subjects: Vec<Subject<K>>,
     rows: Vec<UpdateRow>,
@@ -56,7 +56,7 @@ pub(super) struct Bench<'a, K: TableKey> {
     current: usize,
 }
 
-/// What is measured together.
+/// A cell of measurements that are made together.
 #[derive(Debug, Clone, Copy)]
 enum UpdateCell {
     Length(u8),
@@ -67,7 +67,7 @@ enum UpdateCell {
 }
 
 impl UpdateCell {
-    /// Returns what progress calls it.
+    /// Returns its name in the progress.
     fn name(self) -> String {
         match self {
             Self::Length(len) => format!("changes of /{len}"),
@@ -203,7 +203,7 @@ where
             return Ok(());
         }
         let measured = match cell {
-            // What is built anew takes the same for every length.
+            // An engine that is rebuilt takes the same time for every length.
             UpdateCell::Length(len) if in_place => {
                 let row = self.row(number, RowSubject::Length, len.into(), self.plan.batch);
                 let some = self.some(run, |route| route.prefix.len() == len);

@@ -211,7 +211,7 @@ impl Section<'_> {
         text.push('\n');
     }
 
-    /// Writes what the trace took, over all its stretches.
+    /// Writes the time of the trace, over all its stretches.
     fn trace(&self, text: &mut String) {
         let _ = writeln!(
             text,
@@ -241,7 +241,7 @@ impl Section<'_> {
         text.push('\n');
     }
 
-    /// Writes what readers made, with and without the writer.
+    /// Writes the rates of readers, with and without the writer.
     fn readers(&self, text: &mut String, calls: &str) {
         let _ = write!(
             text,

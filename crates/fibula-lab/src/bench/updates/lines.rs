@@ -23,11 +23,11 @@ pub(super) struct UpdateLine {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// What a chart says.
+/// The text of a chart.
 pub(super) struct Words<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: &'a str,
-    /// Below the axis: what is drawn to the right, and what upwards.
+    /// Below the axis: the quantity to the right, and the one upwards.
     pub(super) caption: &'a str,
     /// Whether the scale to the right is logarithmic too.
     pub(super) logarithmic: bool,

@@ -1,5 +1,5 @@
-//! What changes cost: by prefix length, by the number of changes in a call and over a recorded trace; what building a table
-//! of a million routes takes; and what readers lose meanwhile.
+//! The costs of changes: by prefix length, by the number of changes in a call and over a recorded trace; the time to build
+//! a table of a million routes; and the rates that readers lose meanwhile.
 //!
 //! - Our engines are measured in a live [`Table`](fibula::live::Table), because programs use them so. The time includes
 //!   changing its routes and publishing. Engines that cannot change in place are rebuilt for each call.
@@ -56,7 +56,7 @@ pub fn takes_part<K: Key>(contestant: &Contestant<K>) -> bool {
     }
 }
 
-/// Measures what changes of the table `routes` cost these contestants. `trace` are recorded changes, which may change
+/// Measures the costs of changes of the table `routes` for these contestants. `trace` are recorded changes, which may change
 /// nothing. A contestant that refuses the table or a change gets rows with an error.
 ///
 /// # Errors

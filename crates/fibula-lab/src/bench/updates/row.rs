@@ -15,7 +15,7 @@ pub struct UpdatePlan {
     pub seconds: f64,
     /// Most different prefixes of each length, and of each batch size, that are removed and added again.
     pub prefixes: usize,
-    /// Changes in a call, where that is not what is compared.
+    /// Changes in a call, where calls of different sizes are not compared.
     pub batch: usize,
     /// The numbers of changes in a call that are compared.
     pub batches: Vec<usize>,
@@ -42,7 +42,7 @@ impl Default for UpdatePlan {
     }
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowSubject {
@@ -72,9 +72,9 @@ pub struct UpdateRow {
     pub rival: bool,
     /// `ipv4` or `ipv6`.
     pub family: String,
-    /// `in-place`, or `rebuild` for an engine that is built anew for each call.
+    /// `in-place`, or `rebuild` for an engine that is rebuilt for each call.
     pub update: String,
-    /// What was measured.
+    /// The subject of the measurement.
     pub part: RowSubject,
     /// Where: see [`RowSubject`].
     pub at: usize,
@@ -90,7 +90,7 @@ pub struct UpdateRow {
     pub high: Option<f64>,
     /// Changes that were timed, in all runs.
     pub changes: usize,
-    /// Engines that were built anew for them.
+    /// Engines that were rebuilt for them.
     pub rebuilt: usize,
     /// Answers that were compared with the oracle's.
     pub checked: usize,

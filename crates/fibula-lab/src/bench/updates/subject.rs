@@ -32,7 +32,7 @@ fn built<K: TableKey>(contestant: &Contestant<K>, routes: &[Route<K>]) -> Result
     (contestant.build)(&routes).map_err(|error| error.to_string())
 }
 
-/// What changes took.
+/// The time that changes took, and their number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ChangeTimes {
     pub(super) time: Duration,

@@ -1,4 +1,4 @@
-//! Writes `docs/aggregation.md`, what engines save when they are made of the fewest routes, or checks that it is up to date.
+//! Writes `docs/aggregation.md`, the savings of engines that are made of the fewest routes, or checks that it is up to date.
 //! Prints how long that takes.
 //!
 //! The folder has the real tables `dfz4-2023.txt.xz` and `dfz6-2024.txt.xz`.

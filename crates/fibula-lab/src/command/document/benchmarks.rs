@@ -1,5 +1,6 @@
-//! Writes `docs/benchmarks.md` and its charts from the committed benchmark records, `docs/findings.md` from those of papers, and
-//! `docs/engines.md` from the registry and what the papers' records say of it; or checks that they are up to date.
+//! Writes `docs/benchmarks.md` and its charts from the committed benchmark records, `docs/findings.md` from those of
+//! papers, and `docs/engines.md` from the registry and the findings in the papers' records; or checks that they are up
+//! to date.
 
 use std::error::Error;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Generated files: written, or compared with what is committed.
+//! Generated files: written, or compared with the committed ones.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::command::figures::root;
 
-/// What to do with files, and what they are made of.
+/// Options of generated files: whether to compare them, and folders.
 pub(super) struct Generated {
     /// Whether to compare instead of writing.
     pub(super) check: bool,

@@ -1,8 +1,8 @@
 //! Writes `docs/papers.md`, the tables of the papers that hold counts and no times, over our own routing tables; or checks that it
 //! is up to date. `fibula-lab paper NAME` measures all tables and figures of a paper.
 //!
-//! The folder has the real tables `dfz4-2023.txt.xz`, `pch4-2015.txt.xz` and `dfz6-2024.txt.xz`. What is published and what is
-//! counted is in the definitions of `fibula_lab::paper`.
+//! The folder has the real tables `dfz4-2023.txt.xz`, `pch4-2015.txt.xz` and `dfz6-2024.txt.xz`. The definitions of
+//! `fibula_lab::paper` have the published values, and name the values to count.
 
 use std::error::Error;
 

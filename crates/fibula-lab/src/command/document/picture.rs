@@ -1,5 +1,5 @@
-//! Writes `docs/picture.svg`, the command at work for README.md, or checks that it is up to date. The text is what the command
-//! prints for a tiny table; measurements are left out, because they differ from run to run.
+//! Writes `docs/picture.svg`, the command at work for README.md, or checks that it is up to date. The text is the
+//! output of the command for a tiny table, without measurements, because those differ from run to run.
 
 use std::error::Error;
 use std::fmt::Write as _;

@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<Option<Value>, Box<dyn Error>> {
     Ok(Some(record.map_err(|error| format!("{}: {error}", path.display()))?))
 }
 
-/// Begins a section: what the machine is, and how busy it was with other things.
+/// Begins a section with the machine, and how busy it was with other things.
 fn head(text: &mut String, title: &str, record: &Value, routes: &str) -> Result<(), Box<dyn Error>> {
     let (processor, count) = (record["processor"].as_str().unwrap_or("?"), &record["processors"]);
     writeln!(text, "\n### {title}\n\n{processor}, {count} processors; {routes}.")?;

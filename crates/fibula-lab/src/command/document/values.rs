@@ -21,7 +21,7 @@ answers were compared with another engine's or program's, or with the routes the
 table, not of two.
 ";
 
-/// Records in the order of the page, and what they are of.
+/// Records in the order of the page, with their subjects.
 const SECTIONS: [(&str, &str); 6] = [
     ("sets", "Maps and sets"),
     ("hops", "Next hops, groups and values under a live table"),

@@ -1,4 +1,4 @@
-//! What changes of the routes of a table would rewrite in `dir-17-bitmap` and `dir-btree`.
+//! The cache lines of `dir-17-bitmap` and `dir-btree` that changes of a table's routes would rewrite.
 
 use fibula::memory::Limits;
 use fibula::unstable::engines::{Dir17Bitmap, DirBtree};

@@ -1,7 +1,7 @@
-//! Measures what the library chooses an engine by, or judges the choices.
+//! Measures the rates by which the library chooses an engine, or judges the choices.
 //!
-//! Writes `records/choices/MACHINE.txt` after every table. With parts of names it measures only those tables and keeps what the
-//! file has of the others.
+//! Writes `records/choices/MACHINE.txt` after every table. With parts of names it measures only those tables and keeps
+//! the rest of the file.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Next hops, groups and shared values over a table, without a file over a generated one.
 //!
-//! All ways are timed in turn in each round, over the same keys, and what is printed are medians of rounds and the ratio to
+//! All ways are timed in turn in each round, over the same keys, and the printed figures are medians of rounds and the ratio to
 //! lookups in the table alone. Every answer is compared with that of the table.
 
 use std::hint::black_box;
@@ -142,7 +142,7 @@ impl Array {
     }
 }
 
-/// Gives the routes next hops: which one, by what the route had. Returns the microseconds of a route.
+/// Gives each route one of these next hops, chosen by the one that it had. Returns the microseconds of a route.
 fn fill(table: &Table, routes: &[Route<u32>], ids: &[NextHop]) -> Outcome<f64> {
     let changes: Vec<_> = routes
         .iter()

@@ -1,4 +1,4 @@
-//! What huge pages gain.
+//! The gain from huge pages.
 //!
 //! Builds each engine for a table with and without huge pages, in turn. Then both look up the same MATCH keys in
 //! batches of 256, again in turn, and the ratio of their rates is printed: the median over the pairs of runs. Times

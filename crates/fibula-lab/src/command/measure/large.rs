@@ -83,8 +83,8 @@ fn write(path: &Path, routes: &[Route<u32>]) -> Outcome {
     Ok(out.flush()?)
 }
 
-/// Compiles a table, and says after each step what it took; in the end the seconds of all, those of the processor, and the most
-/// memory.
+/// Compiles a table, and prints the time of each step when it is done. The last line has the seconds of all steps,
+/// those of the processor, and the most memory.
 fn compile(table: &str, output: &str) -> Outcome {
     let mut steps = StepLog::new();
     let mut options = LoadOptions::default();

@@ -2,9 +2,9 @@
 //!
 //! Without files, one million IPv4 and 250,000 IPv6 routes of the generator are inserted one by one, in order and shuffled.
 //!
-//! With files of routes, it prints nanoseconds of thread CPU time for what live tables need of a RIB. Prefixes are taken in
-//! random order: in the order of the table one walk would leave the nodes of the next in the cache. Each figure is the
-//! median of nine rounds, which take turns.
+//! With files of routes, it prints nanoseconds of thread CPU time for the operations that live tables need of a RIB.
+//! Prefixes are taken in random order, because in the order of the table one walk would leave the nodes of the next in
+//! the cache. Each figure is the median of nine rounds, which take turns.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -62,7 +62,7 @@ const BATCH: usize = 64;
 const COUNT: usize = 120_000;
 const ROUNDS: usize = 9;
 
-/// What is measured: a name, operations for each route, and a function that does them and returns something that depends on
+/// A measurement: a name, operations for each route, and a function that does them and returns something that depends on
 /// the results.
 type Measure<K> = (&'static str, f64, fn(&mut Rib<K>, &[Route<K>]) -> u64);
 
@@ -159,7 +159,7 @@ fn id(next_hop: Option<NextHop>) -> u64 {
     next_hop.map_or(0, |next_hop| next_hop.id().into())
 }
 
-/// What an engine that changes in place asks for each prefix: the route above, and up to 32 routes within.
+/// The queries of an engine that changes in place, for each prefix: the route above, and up to 32 routes within.
 fn around<K: Key>(rib: &Rib<K>, prefix: Prefix<K>) -> u64 {
     let routes: &dyn Routes<K> = rib;
     let (mut sum, mut left) = (0, 33);
@@ -172,7 +172,7 @@ fn around<K: Key>(rib: &Rib<K>, prefix: Prefix<K>) -> u64 {
 }
 
 /// Applies batches after which the table is as before: of 64 changes about a third replace, a third remove and a third insert
-/// what a batch before had removed.
+/// the routes that a batch before had removed.
 fn batches<K: Key>(routes: &[Route<K>], mut apply: impl FnMut(&[Change<K>])) -> u64 {
     let mut batch = Vec::with_capacity(BATCH);
     let mut removed: Vec<Route<K>> = Vec::new();

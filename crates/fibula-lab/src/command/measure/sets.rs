@@ -36,12 +36,12 @@ pub(super) fn run(args: &RecordedArgs) -> Outcome {
     figures.keep(args.record)
 }
 
-/// Runs what is measured: a row of the median of its time.
+/// Runs an operation, and adds a row with the median of its time.
 fn time<T>(figures: &mut FigureTables, what: &str, each: usize, mut run: impl FnMut() -> T) -> T {
     let mut times = Vec::new();
     let mut last = None;
     for _ in 0..ROUNDS {
-        // What the round before made is freed outside of the time.
+        // The result of the round before is freed outside of the time.
         drop(last.take());
         let start = Instant::now();
         last = Some(black_box(run()));

@@ -144,7 +144,7 @@ fn bad(error: paper::PaperError) -> Failure {
     Failure::BadInput(error.to_string())
 }
 
-/// Prints the names and what the papers are about.
+/// Prints the names and the subjects of the papers.
 fn list() -> Result<ExitCode, Failure> {
     let mut out = anstream::stdout().lock();
     for paper in paper::papers() {

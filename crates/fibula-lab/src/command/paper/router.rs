@@ -17,7 +17,7 @@ use fibula_router::measure::{self, Crew, FrameRing, Frames, GATEWAYS};
 /// Makes routers with ports in memory.
 pub(super) struct InMemory;
 
-/// A table, and what forwards by it now.
+/// A table, and the workers that forward by it now.
 struct Pipeline {
     table: Table,
     loaded: Option<Loaded>,
@@ -59,7 +59,7 @@ fn text(error: impl Display) -> String {
 
 impl Router for Pipeline {
     fn load(&mut self, packets: &Packets<'_>) -> Result<(), String> {
-        // What was loaded before is freed first.
+        // The workers that were loaded before are freed first.
         self.loaded = None;
         let keys = match packets.keys {
             Destinations::V4(keys) => measure::Keys::V4(keys),

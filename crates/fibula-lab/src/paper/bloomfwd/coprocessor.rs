@@ -15,7 +15,7 @@ use crate::bench::device::{Coprocessor, DeviceForm, DeviceMode};
 
 const NO_COPROCESSOR: &str = "takes a coprocessor, and the program that measured this had none";
 
-/// What a coprocessor looks up in, and the column of one that is the processor.
+/// The table that a coprocessor looks up in, and the column of a device that is the processor itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct DeviceColumn {

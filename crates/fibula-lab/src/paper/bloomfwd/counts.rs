@@ -1,4 +1,4 @@
-//! What filters and levels consist of.
+//! Counts of the filters and levels.
 
 use fibula_published::internals::{Choice, Ratio, chosen_levels, expanded_group, false_positives};
 use fibula_workload::random::Random;

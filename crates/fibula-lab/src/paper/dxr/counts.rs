@@ -1,4 +1,4 @@
-//! What DXR's engines consist of.
+//! Counts of the parts of DXR's engines.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::bench::Interval;
 /// Builds whose times are taken.
 const BUILDS: usize = 5;
 
-/// A table, and what rows or columns call it.
+/// A table, and its name in rows or columns.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Labelled {

@@ -98,7 +98,7 @@ const UPDATED: [&str; 3] = ["dxr-16", "dxr-18", "dxr-20"];
 /// Most prefixes of a length.
 const PREFIXES: usize = 256;
 
-/// Measures what it takes to remove a prefix and to add it back, by its length.
+/// Measures the time to remove a prefix and to add it back, by its length.
 pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let settings = *context.settings;
     let (_, rib) = context.ipv4(table)?;
@@ -154,7 +154,7 @@ fn point(row: String, column: &str, times: &[f64]) -> Result<Point, String> {
     Ok(Point { low: Some(low), high: Some(high), runs: times.to_vec(), race, ..point })
 }
 
-/// An engine that changes, and what that takes.
+/// An engine that changes, and the times of its changes.
 struct Updated {
     engine: Engine<u32>,
     fib: Option<Box<dyn Fib<u32>>>,

@@ -36,7 +36,7 @@ struct Forwarding {
 }
 
 impl Forwarding {
-    /// Rows are named by what differs.
+    /// Rows are named by the parameter that differs.
     fn rows(&self) -> Vec<PacketRow> {
         let row = |flows: usize, bytes| {
             let name = if self.flows.len() > 1 { flows } else { bytes };

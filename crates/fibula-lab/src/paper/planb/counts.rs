@@ -43,7 +43,7 @@ pub(super) struct Heights {
     levels: Vec<u32>,
 }
 
-/// Returns what trees of these heights hold.
+/// Returns the capacities of trees of these heights.
 pub(super) fn capacity_of_levels(
     _: &mut Context<'_>,
     Heights { levels }: &Heights,
@@ -62,7 +62,7 @@ pub(super) fn capacity_of_levels(
     Ok(points)
 }
 
-/// Returns what a table takes, unmerged and merged.
+/// Returns the sizes of a table, unmerged and merged.
 pub(super) fn intervals(
     context: &mut Context<'_>,
     OfTable { table }: &OfTable,

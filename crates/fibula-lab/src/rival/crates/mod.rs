@@ -5,7 +5,7 @@
 //! which the compiler can inline. Keys and prefixes have the crate's own types. Keys are converted before the clock
 //! starts; routes are converted while the build is timed, as in a program that reads them from elsewhere.
 //!
-//! Lookup bytes are the crate's own count. If it has none, they are what the program's allocator handed out for the
+//! Lookup bytes are the crate's own count. If it has none, they are the bytes that the program's allocator handed out for the
 //! table, if the program counts that, or else 0.
 
 #[cfg(feature = "crates")]

@@ -18,7 +18,7 @@
 //!   `rte_fib6`, next hop 0 means no route.
 //!
 //! Lookup bytes are those of 2^24 entries, and of 256 entries for each group (tbl8) that the table's prefixes need.
-//! Neighbours with equal answers may need fewer groups, but the library does not tell. Mapped bytes are what the
+//! Neighbours with equal answers may need fewer groups, but the library does not tell. Mapped bytes are those that the
 //! library's allocator has handed out for the table, with the routes themselves and all reserved groups. Nothing
 //! comes from this program's allocator.
 

@@ -1,4 +1,4 @@
-//! Finds what a table will need in one walk over its routes.
+//! Finds the needs of a table in one walk over its routes.
 
 use core::convert::Infallible;
 use core::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use fibula::net::{Key, Prefix, Routes};
 const FIRST_BITS: u8 = 24;
 const LEVEL_BITS: u8 = 8;
 
-/// What a table will need.
+/// The resources that a table will need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Survey {
     pub(super) routes: usize,
@@ -119,7 +119,7 @@ mod tests {
         // The second shares the group after 24 bits, and has its own after 32 and 40.
         assert_eq!(of(&["2001:db8::/48", "2001:db9::/48"]), 5);
         assert_eq!(of(&["2001:db8::/48", "2001:db8:0:1::/64", "2001:db8:1::/48"]), 5);
-        // A short prefix between two long ones does not hide what they share.
+        // A short prefix between two long ones does not hide the groups that they share.
         assert_eq!(of(&["2001:db8::/128", "2001:db8::1/128", "2001:db8:8000::/33"]), 13);
     }
 

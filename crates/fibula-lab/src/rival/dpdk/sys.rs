@@ -137,7 +137,7 @@ pub(super) struct Handle {
 // SAFETY: DPDK ties no table to a thread.
 unsafe impl Send for Handle {}
 
-// SAFETY: what takes `&self` only reads: lookups write to the caller's memory alone, and the statistics of a heap are
+// SAFETY: methods that take `&self` only read: lookups write to the caller's memory alone, and the statistics of a heap are
 // read under its lock.
 unsafe impl Sync for Handle {}
 

@@ -84,7 +84,7 @@ impl ChildProgram {
     }
 
     fn stop(&mut self) {
-        // Fails if the program has ended already, which is what is wanted.
+        // Fails if the program has ended already, which is as good.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -125,7 +125,7 @@ fn last_line(stream: impl Read) -> String {
     last
 }
 
-/// Runs a command, which may take until `limit`, and returns what it printed. The error has the last line of its
+/// Runs a command, which may take until `limit`, and returns its output. The error has the last line of its
 /// standard error.
 pub(in crate::rival) fn finished(mut command: Command, limit: Duration) -> Result<String, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

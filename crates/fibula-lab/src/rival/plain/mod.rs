@@ -1,4 +1,4 @@
-//! PlanB as a plain C++ loop: what a C++ programmer can make of the paper. The PlanB of this project is judged by it.
+//! PlanB as a plain C++ loop: the paper as a C++ programmer can write it. The PlanB of this project is judged by it.
 //!
 //! Linked with the feature `plain` only, and for IPv6 only.
 //!

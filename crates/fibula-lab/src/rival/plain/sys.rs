@@ -109,7 +109,7 @@ pub(super) struct Handle {
 // SAFETY: the table is memory of its own, tied to no thread.
 unsafe impl Send for Handle {}
 
-// SAFETY: what takes `&self` only reads the table: lookups write to the caller's memory alone.
+// SAFETY: methods that take `&self` only read the table: lookups write to the caller's memory alone.
 unsafe impl Sync for Handle {}
 
 impl Handle {
@@ -118,7 +118,7 @@ impl Handle {
     pub(super) fn build(routes: &[Route], flipped: bool) -> Option<Self> {
         assert!(routes.iter().all(|route| route.len <= 128 && route.next_hop < 1 << 31), "routes of IPv6");
         // SAFETY: `Route` has the layout of the other side's struct, and there are as many as it is told. It stops no
-        // thread: what it throws, it catches.
+        // thread: it catches its own exceptions.
         NonNull::new(unsafe { fibula_plain_build(routes.as_ptr(), routes.len(), flipped.into()) })
             .map(|table| Self { table })
     }

@@ -24,7 +24,7 @@ pub(super) fn page() -> Result<String, Box<dyn Error>> {
     Ok(PAGE.replace("/* records */ []", &text))
 }
 
-/// Returns what the page needs of a record. A row is a list, because a name for each cell would double the page.
+/// Returns the part of a record that the page needs. A row is a list, because a name for each cell would double the page.
 fn data(record: &Record, folder: &Path) -> Value {
     let Record { date, table, machine, program, .. } = record;
     let folder = folder.strip_prefix(root()).unwrap_or(folder);

@@ -28,7 +28,7 @@ pub(crate) fn shift_between(measured: &DepthShares, committed: &Parting) -> (f64
 /// Rounds of the search.
 const ROUNDS: usize = 40;
 
-/// The most that the first round shifts a depth. Later rounds shift less and less, because what one depth does changes
+/// The most that the first round shifts a depth. Later rounds shift less and less, because a change at one depth changes
 /// all those below it.
 const STEP_MAX: f64 = 0.5;
 
@@ -77,7 +77,7 @@ pub(crate) fn search<K: Key>(
             best = (mean(&errors), partings(&shifts));
         }
         for (at, shift) in shifts.iter_mut().enumerate() {
-            // A node has 2 children less its share of one-sided nodes; this is what the share must change by.
+            // A node has 2 children less its share of one-sided nodes; the share must change by this.
             let error = errors[at] - if at > 0 { errors[at - 1] } else { 0.0 };
             let share = lines[first + at].one_sided_mean.clamp(0.02, 0.98);
             let step = error * (2.0 - share) / (share * (1.0 - share));

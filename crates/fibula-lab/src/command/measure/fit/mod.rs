@@ -117,7 +117,7 @@ fn round(number: f64, unit: f64) -> u32 {
 /// The most that rounding may make of a share, in hundredths: the committed corrections were rounded more than once.
 const OFF_MAX: u8 = 2;
 
-/// Compares the committed profile with what was measured.
+/// Compares the committed profile with the measured parameters.
 fn check<K: Key>(lengths: &[(Length, usize)], lines: &[DepthShares]) -> bool {
     let committed = Profile::of::<K>();
     let mut wrong = 0;

@@ -126,7 +126,7 @@ impl DepthShares {
 }
 
 fn shifted(share: f64, shift: f64) -> f64 {
-    // What was never or always seen gets the odds of half a hundredth.
+    // A share that was never or always seen gets the odds of half a hundredth.
     let share = if shift == 0.0 { share } else { share.clamp(0.005, 0.995) };
     let odds = share / (1.0 - share) * shift.exp();
     if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }

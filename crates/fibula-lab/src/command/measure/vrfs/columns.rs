@@ -87,7 +87,7 @@ fn family<K: TableKey>(
     Ok(())
 }
 
-/// Returns what columns are of: a name, and VRFs.
+/// Returns the kinds of columns: a name, and VRFs.
 fn cases<K: TableKey>(all: &[VrfTables], of: OfFamily<K>) -> Outcome<[(&'static str, Vec<usize>); 5]> {
     let caches = Machine::this().caches;
     let l2 = caches.iter().find(|cache| cache.level == 2).map_or(1 << 19, |cache| cache.bytes as usize);
@@ -183,7 +183,7 @@ fn as_large<K: TableKey>(
     Ok(vec![Single { fib: fib::build(&RouteSlice::new(&routes)?)?, keys }])
 }
 
-/// What a column is compared with.
+/// The other ways that a column is compared with.
 struct Ways<'a, K: TableKey> {
     vrfs: &'a Vrfs,
     numbers: &'a [Vrf],

@@ -1,4 +1,4 @@
-//! What 10,000 VRFs take, and what columns of (VRF, address) in them cost.
+//! The memory of 10,000 VRFs, and the cost of columns of (VRF, address) in them.
 //!
 //! Ten VRFs are full tables of both families that differ by 1 %: `dfz4-2023` and `dfz6-2024` of the folder that `FIBULA_DATA`
 //! names, else generated ones. The others have 10 to 1,000 routes of these, sizes log-uniform, three quarters of them IPv4;
@@ -36,7 +36,7 @@ pub(in crate::command) struct VrfsArgs {
 }
 
 impl VrfsArgs {
-    /// Returns the options that are not what they are by default.
+    /// Returns the options that differ from their defaults.
     fn given(&self) -> Vec<String> {
         let all = [("--vrfs", self.vrfs, 10_000), ("--runs", self.runs, 7), ("--keys", self.keys, 1 << 16)];
         let given = all.into_iter().filter(|(_, number, default)| number != default);
@@ -71,7 +71,7 @@ fn fill(all: &[tables::VrfTables]) -> Outcome<(Vrfs, Vec<Vrf>)> {
     Ok((vrfs, numbers))
 }
 
-/// A table of what the VRFs take.
+/// Prints a table of the memory of the VRFs.
 fn memory(figures: &mut FigureTables, statistics: &Statistics, seconds: f64) {
     let Statistics { vrfs, blocks, structures, block_count, in_blocks, structure_count, route_count, .. } =
         statistics;
