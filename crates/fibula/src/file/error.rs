@@ -115,6 +115,7 @@ impl FileError {
     pub fn is_newer(&self) -> bool {
         matches!(
             self.kind,
+            // A name that this program lacks is taken for that of a later engine.
             FileErrorKind::Newer { .. } | FileErrorKind::NewerSection(_) | FileErrorKind::Unknown(_)
         )
     }
@@ -217,6 +218,7 @@ impl fmt::Display for FileError {
 
 impl core::error::Error for FileError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        // The text has all other causes.
         match &self.kind {
             FileErrorKind::Io { error, .. } => Some(error),
             _ => None,

@@ -102,6 +102,8 @@ impl CopySource<'_> {
         let bytes = self.input.seek(SeekFrom::End(0)).map_err(&failed)?;
         self.input.rewind().map_err(&failed)?;
         let mut head = [0; HEADER_BYTES];
+        // A file that is shorter than a header is read too, because `Header::read` tells foreign files from truncated
+        // ones.
         let there = HEADER_BYTES.min(usize::try_from(bytes).unwrap_or(HEADER_BYTES));
         self.input.read_exact(&mut head[..there]).map_err(&failed)?;
         let header = Header::read(&head[..there])?;
@@ -120,6 +122,7 @@ impl CopySource<'_> {
         let failed = FileErrorKind::io("read");
         self.input.seek(SeekFrom::Start(section.offset)).map_err(&failed)?;
         let mut crc = crc32fast::Hasher::new();
+        // A chunk is still in the cache when its checksum is computed.
         for chunk in to.chunks_mut(CHUNK) {
             self.input.read_exact(chunk).map_err(&failed)?;
             crc.update(chunk);
@@ -156,6 +159,7 @@ fn words<T>(section: &Section) -> Result<usize, FileErrorKind> {
 impl CopySource<'_> {
     fn copied<T: Element>(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
         let count = words::<T>(section)?;
+        // Against the sum over all sections. The budget of one buffer would know that buffer alone.
         self.hold(section)?;
         let mut buffer = Budget::new(self.limits).buffer::<T>(count)?;
         buffer.append_read(count, |bytes| self.read(section, bytes))?;
@@ -252,6 +256,7 @@ impl FileSections {
 
     /// Takes all sections whose names begin with `prefix`.
     fn take_all(&mut self, prefix: &str) -> Vec<Section> {
+        // Names first, because the map changes while sections are taken.
         let names: Vec<String> = self.0.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
         names.iter().filter_map(|name| self.take(name)).collect()
     }
@@ -298,6 +303,7 @@ fn open(
     if families != head.families {
         return Err(FileErrorKind::Damaged("header".to_owned()));
     }
+    // Left are sections of later versions. They matter only if their writer says that they are needed.
     let others: Vec<Section> = sections.0.into_values().collect();
     match others.iter().find(|section| section.is_needed) {
         Some(section) => Err(FileErrorKind::NewerSection(section.name.clone())),
@@ -386,6 +392,7 @@ fn routes<K: Key>(
 ) -> Result<Option<StoredRoutes<K>>, FileErrorKind> {
     let name = |column: &str| format!("{}/routes/{column}", K::FAMILY.name());
     let addresses = name("addresses");
+    // A file may have an engine and no routes.
     if !sections.0.contains_key(&addresses) {
         return Ok(None);
     }

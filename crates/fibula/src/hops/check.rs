@@ -69,6 +69,7 @@ fn group_of<T: Send + Sync>(state: &HopsState<T>, id: NextHop, group: &Group) ->
         let is_live = matches!(state.entries[member.id() as usize - 1].kind, NumberKind::Hop(Some(_)));
         CheckError::unless(is_live || !has_live, "no bucket has a withdrawn member", bucket)?;
     }
+    // A group without a live member is withdrawn by its word. Its buckets are not read.
     Ok(if has_live { Meaning::Group(group.block) } else { Meaning::Withdrawn })
 }
 
@@ -105,6 +106,7 @@ fn lists<T: Send + Sync>(state: &HopsState<T>) -> Result<(), CheckError> {
         let entry = &state.entries[id.id() as usize - 1];
         let is_it = match &entry.kind {
             NumberKind::Group(group) => {
+                // Groups of the same members with other numbers of buckets are other groups.
                 group.members == *members && group.block.log2 == *log2 && !entry.is_gone
             }
             _ => false,
@@ -118,6 +120,7 @@ fn lists<T: Send + Sync>(state: &HopsState<T>) -> Result<(), CheckError> {
 fn uses<T: Send + Sync>(state: &HopsState<T>, held: &mut dyn Hold) -> Result<(), CheckError> {
     let mut counts = vec![0; state.entries.len()];
     held.for_each_next_hop(&mut |id| {
+        // Routes may lead to numbers that were never given out, which have no entry.
         if let Some(count) = counts.get_mut(id.id() as usize - 1) {
             *count += 1;
         }

@@ -31,6 +31,7 @@ impl<T, R: Routed> readable::Readable for NextHops<T, R> {
     }
 
     fn own(shared: &Self::Handle) -> Result<Self::Own, TableError> {
+        // A thread that panicked under this lock has left the counts whole.
         let tally = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).add();
         let full = OutOfMemory { wanted_bytes: size_of::<MissCount>(), used_bytes: 0, limit_bytes: None };
         Ok(Counted { tally: tally.ok_or(full)?, shared: Arc::clone(shared) })
@@ -159,6 +160,8 @@ impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
         match self.handle.words.resolve(id, flow_hash) {
             Target::Hop(member, slot) => match self.handle.values.read(self).get(slot) {
                 Some(value) => Resolved::Found { member, value },
+                // A slot that this pin finds stays open as long as the pin. It is checked all the same, because
+                // safety must not depend on the words.
                 None => self.withdrawn(id),
             },
             Target::Withdrawn => self.withdrawn(id),
@@ -249,6 +252,7 @@ impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
                 }
             };
         }
+        // The rest, so that the common case has nothing to count.
         counts.found = next_hops.len() - counts.no_route - counts.withdrawn - counts.unknown;
         counts
     }

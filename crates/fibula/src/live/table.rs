@@ -382,6 +382,7 @@ impl Table {
             stalled: writer.books.stalled(&self.shared.domain),
             readers: self.shared.domain.readers(),
             totals: Outcome {
+                // Current, whereas the sums over all calls are in `totals`.
                 version: self.shared.domain.epoch(),
                 waiting: writer.waiting(),
                 retired_bytes: writer.books.retired.bytes(),
@@ -401,6 +402,7 @@ impl Table {
     pub fn maintain(&self) -> Result<Outcome, TableError> {
         let (mut writer, SharedTable { domain, root, .. }) = (self.lock()?, &*self.shared);
         let outcome = writer.publish_waiting(domain, root, false)?;
+        // The number of entries bounds the time for which other calls wait.
         writer.tidy(domain, 1 << 12);
         writer.shrink(domain);
         Ok(outcome)
@@ -470,7 +472,9 @@ impl Table {
 
 fn maintain(shared: &Weak<SharedTable>, stopped: &Weak<()>, interval: Duration) {
     loop {
+        // Parked, not asleep: `Maintenance` wakes the thread to end it.
         thread::park_timeout(interval);
+        // The table is kept for one round alone. If its last handle goes meanwhile, the thread ends.
         let (Some(_), Some(shared)) = (stopped.upgrade(), shared.upgrade()) else { return };
         // Any other error is temporary, so the next round tries again; a poisoned table cannot change any more.
         if (Table { shared }).maintain() == Err(TableError::Poisoned) {
@@ -521,6 +525,7 @@ impl<K: TableKey> Iterator for TableRoutes<'_, K> {
         let rest = self.last.map_or_else(|| rib.iter(), |last| rib.iter_after(last));
         let page: Vec<_> = rest.take(PAGE).collect();
         self.has_ended = page.len() < PAGE;
+        // An empty page has no last prefix, but has ended the iterator, so it does not begin anew.
         self.last = page.last().map(|route| route.prefix);
         self.page = page.into_iter();
         self.page.next().map(Ok)
@@ -536,6 +541,7 @@ pub struct Maintenance {
 
 impl Drop for Maintenance {
     fn drop(&mut self) {
+        // Before the thread wakes up, because it looks for this once.
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();

@@ -54,6 +54,7 @@ impl Uses {
     /// # Errors
     /// When memory runs out.
     pub(crate) fn expect<K>(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
+        // A removal only lowers a count, which needs no memory.
         self.expect_all(changes.iter().filter_map(|change| match change {
             Change::Insert(route) => Some(route.next_hop),
             Change::Remove(_) => None,
@@ -111,6 +112,7 @@ impl Uses {
     /// # Errors
     /// When memory runs out.
     pub(crate) fn expect_all(&mut self, next_hops: impl Iterator<Item = NextHop>) -> Result<(), OutOfMemory> {
+        // Numbers that were given out have places. Others may each need an entry of the map.
         match next_hops.filter(|next_hop| next_hop.id() as usize > self.given.len()).count() {
             0 => Ok(()),
             count => self.expect_others(count),
@@ -128,6 +130,7 @@ impl Uses {
 
     pub(crate) fn memory(&self) -> Memory {
         let given = Memory { lookup_bytes: 0, ..memory::of(&self.given) };
+        // An entry takes 8 bytes, and one for the control byte of the standard hash table.
         let others = Memory { allocated_bytes: self.others.capacity() * 9, ..Memory::default() };
         given + others
     }

@@ -48,6 +48,8 @@ impl Default for Options {
 impl Options {
     /// Returns the options of an engine.
     pub(super) fn of_structure(&self) -> crate::live::Options {
+        // By default a table neither collects changes nor builds in the background, so a VRF's changes are published
+        // by their call.
         crate::live::Options {
             ipv4: self.ipv4,
             ipv6: self.ipv6,

@@ -14,6 +14,7 @@ impl Pinned<'_, Vrfs> {
     /// Returns whether there is such a VRF.
     #[must_use]
     pub fn contains(&self, vrf: impl Into<Vrf>) -> bool {
+        // Either half would do: a VRF exists for both families or for neither.
         root_of(&self.roots.directory, vrf.into(), half_v4).exists()
     }
 
@@ -61,6 +62,7 @@ impl Pinned<'_, Vrfs> {
         let lookup = move |isa, at, keys: Keys<'_, K>, results: &mut [Option<NextHop>]| {
             self.roots.lookup_keys(isa, &vrfs[at..at + keys.len()], keys, results);
         };
+        // `run` compares the lengths, because the lookup cuts `vrfs` where the keys are cut.
         Batch::new(keys.into(), lookup).beside(vrfs.len())
     }
 

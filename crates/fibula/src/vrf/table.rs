@@ -213,11 +213,13 @@ impl Vrfs {
             let mut writer = self.lock()?;
             // Other threads may have dropped it, because the lock is free between two VRFs.
             let Ok(sides) = writer.table(vrf) else { continue };
+            // A block is rebuilt by each of its changes, so only engines leave work.
             if sides.v4.is_large() || sides.v6.is_large() {
                 // Into a block first, if it can be: an engine that was rebuilt before would be dropped again.
                 writer.shrink(domain, root, vrf);
                 let none = Dual { v4: &[][..], v6: &[][..] };
                 let _ = writer.change(domain, root, vrf, none, EditMode { atomic: false, compact: true })?;
+                // The number of entries bounds the time for which this VRF keeps other changes waiting.
                 writer.tidy(domain, root, vrf, 1 << 12);
             }
         }
@@ -349,6 +351,7 @@ impl Vrfs {
             bookkeeping: writer.bookkeeping() + domain.memory(),
             stalled: writer.books.stalled(domain),
             readers: domain.readers(),
+            // Current, whereas the other totals are sums over all calls.
             totals: Outcome { retired_bytes: writer.books.retired.bytes(), ..writer.books.totals },
         })
     }
@@ -416,6 +419,7 @@ impl Hold for VrfsGuard<'_> {
     }
 
     fn waits(&self) -> bool {
+        // A call returns when its changes are published.
         false
     }
 

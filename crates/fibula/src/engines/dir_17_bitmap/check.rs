@@ -151,10 +151,12 @@ impl<K: Key> Dir17Bitmap<K> {
             holds(first <= end && end < rests as u64, "a stretch lies within its slot", at)?;
             return Ok(at);
         };
+        // Encoded again, because bits that no field has would go unnoticed.
         holds(Record::list(list) == record && list.width <= 2, "a list has one form", at)?;
         holds(list.distance <= place && place - list.distance < at, "a list is before its record", at)?;
         let begin = place - list.distance;
         let (count, words) = if list.sparse {
+            // The changes are the bytes of one word, the first in the lowest byte.
             let last = self.word(begin)?.to_le_bytes();
             let count = last.iter().filter(|&&last| usize::from(last) < rests - 1).count();
             let ascending = last[..count].windows(2).all(|pair| pair[0] < pair[1]);
@@ -171,6 +173,7 @@ impl<K: Key> Dir17Bitmap<K> {
             (count, words)
         };
         let mut last = None;
+        // One value more than changes.
         for number in 0..=count {
             let value = self.value(begin + words, number, list.width)?;
             holds(last != Some(value), "neighbouring values differ", begin)?;

@@ -98,6 +98,7 @@ impl Windows {
     /// Returns the words of a map of the addresses of a slot.
     pub(super) const fn map_words(self) -> usize {
         let words = self.rests() / 64;
+        // A narrow key has fewer than 64 addresses in a slot. Their map still takes a word.
         if words == 0 { 1 } else { words }
     }
 

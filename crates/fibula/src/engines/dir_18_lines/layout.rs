@@ -89,6 +89,7 @@ const _: () = {
     while width < WIDTHS as u32 {
         let windows = windows(32, width);
         assert!(windows.direct_bits == 18 + width && windows.rest_bits == 8);
+        // One cache line, whatever the width.
         assert!(line_words(windows, width) == 16);
         width += 1;
     }

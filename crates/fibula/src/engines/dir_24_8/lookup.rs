@@ -24,6 +24,7 @@ impl<K: Key> Fib<K> for Dir248<K> {
             return self.batch(keys, results);
         }
         let view = self.view();
+        // By form once a block: without a dictionary, a kernel has no load for it.
         lanes::for_each_block(keys, results, |keys, results| match self.next_hops {
             None => kernel::block::<false>(isa, &view, keys, results),
             Some(_) => kernel::block::<true>(isa, &view, keys, results),
@@ -70,6 +71,7 @@ impl<K: Key> Fib<K> for Live<K> {
     }
 
     fn memory(&self) -> Memory {
+        // Up to the last ones in use. Lookups never touch the rest of the arrays, which is room to grow.
         let [segments, codes] = [0, 1].map(|array| self.used[array].load(Ordering::Relaxed) as usize);
         let dictionary = self.next_hops.as_ref().map(|next_hops| next_hops.memory_of(codes));
         let segments = self.segments.memory_of(segments * Dir248::<K>::SPAN / HALVES);

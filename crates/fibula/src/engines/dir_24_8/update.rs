@@ -81,6 +81,7 @@ impl<K: Key> Editor<K> {
                     prepared.written.read(at, &mut filling.open[..Dir248::<K>::SPAN]);
                     let mut last: Option<Prefix<K>> = None;
                     for &prefix in inside {
+                        // A prefix inside the one before was filled together with it.
                         if last.is_none_or(|last| !last.covers(prefix)) {
                             filling.sweep_part(after, prefix, prepared)?;
                             last = Some(prefix);
@@ -100,6 +101,7 @@ impl<K: Key> Editor<K> {
     /// Updates the table's numbers of elements.
     fn note_used(&self) {
         for (to, used) in self.table.used.iter().zip(self.prepared.used()) {
+            // Relaxed: lookups do not read these numbers.
             to.store(used, Ordering::Relaxed);
         }
     }
@@ -168,8 +170,11 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn publish(&mut self, publication: &mut dyn Publication) {
+        // A copy from before these changes would lack them.
         self.drop_shadow();
         self.note_used();
+        // Listeners get segments before the entries that lead to them. Readers may still be in the old segments, so
+        // those retire last.
         self.prepared.emit_contents(publication);
         self.prepared.publish(publication, emitted::<K>());
         self.prepared.retire(publication);

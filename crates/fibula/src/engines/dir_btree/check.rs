@@ -69,6 +69,7 @@ impl<K: Key> DirBtree<K> {
         let holds = CheckError::unless;
         let first = 1usize << self.first_bits;
         let words = match &self.ends {
+            // Behind the words in use, a table that changes has room to grow.
             Some([tables, ..]) => tables.load(Ordering::Relaxed) as usize,
             None => self.tables.len(),
         };
@@ -109,6 +110,7 @@ impl<K: Key> Walk<'_, K> {
         let most = MOST_SHARED * self.words.len().max(1 << 12);
         CheckError::unless(self.read <= most, "(3) few entries lead to the same words", at)?;
         let seen = self.words.get_mut(at).ok_or(CheckError::new("(3) an entry leads to a table", at))?;
+        // Several entries may lead to a word, but the word leads to its target once.
         if !core::mem::replace(seen, true) && counts {
             *self.uses.entry(word).or_default() += 1;
         }
@@ -183,11 +185,13 @@ impl<K: Key> Walk<'_, K> {
         let keys: Vec<i32> = node.iter().map(|key| key.read() as i32).collect();
         let count = Self::ascending(&keys, tree as usize)?;
         debug_assert!(count < LEAVES);
+        // The node, and one leaf more than it has keys.
         self.trees.insert(tree, 2 + count as u32);
         for leaf in 0..=count {
             let line = tree as usize + 1 + leaf;
             holds(line < lines.len(), "(4) leaves follow their node", line)?;
             let low = leaf.checked_sub(1).map(|before| keys[before]);
+            // Padding bounds nothing: the last leaf holds all windows after the last key.
             self.leaf(line, low, keys.get(leaf).copied().filter(|_| leaf < count))?;
         }
         Ok(())
@@ -200,6 +204,7 @@ impl<K: Key> Walk<'_, K> {
         holds(keys[count..].iter().all(|&key| key == i32::MAX), "(5) keys come before the padding", line)?;
         let used = &keys[..count];
         holds(used.windows(2).all(|pair| pair[0] < pair[1]), "(5) keys ascend", line)?;
+        // Searches compare signed words. With keys of both halves, the order of keys would not be that of addresses.
         holds(used.is_empty() || used[0] >= 0 || used[count - 1] < 0, "(5) keys are in one half", line)?;
         Ok(count)
     }
@@ -238,6 +243,7 @@ impl<K: Key> Walk<'_, K> {
 
     fn object(&mut self, unit: u32, at: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
+        // Several values may lead to an object, so it is checked once.
         if self.objects.contains_key(&unit) {
             return Ok(());
         }
@@ -264,6 +270,7 @@ impl<K: Key> Walk<'_, K> {
     fn pieces(&mut self, first: u32, count: u32) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let at = first as usize;
+        // A piece is four words: three of its last lower part, and its next hop.
         let words = self.fib.objects.get(at * OBJECT_WORDS..).map(|words| words.as_chunks::<4>().0);
         let pieces = words.and_then(|pieces| pieces.get(..count as usize));
         let pieces = pieces.ok_or(CheckError::new("(8) a block leads to its pieces", at))?;

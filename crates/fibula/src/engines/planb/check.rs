@@ -21,6 +21,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     }
 
     fn walk_with<C: Code>(&self, codes: &[C]) -> Result<(), CheckError> {
+        // One more code than keys: the last interval ends where the addresses do, and needs no key.
         let Some(keys) = codes.len().checked_sub(1) else {
             return Err(CheckError::new("(4) there is an interval", 0));
         };
@@ -50,6 +51,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
                 let ascends = at == 0 || self.key(at - 1) < key;
                 CheckError::unless(ascends, "(2) leaf keys ascend strictly", at)?;
                 CheckError::unless(key < N::Word::MAX, "(2) the last interval has no key", at)?;
+                // Only toys can fail this: their words are wider than a half.
                 let whole = word::<K, N::Word>(half::<K, _>(key)) == key;
                 CheckError::unless(whole, "(2) a key is the last address of an upper half", at)?;
             } else {
@@ -67,6 +69,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             for at in 0..count * N::KEYS {
                 let (node, child) = (at / N::KEYS, at % N::KEYS + 1);
                 let position = (node * shape.arity() + child) * shape.keys_below(depth + 1);
+                // Below a child beyond the last key are sentinels alone, so the separator before it is one too.
                 let least = if position < keys { self.key(position) } else { N::Word::MAX };
                 let separator = self.nodes[first + node].keys()[child - 1];
                 CheckError::unless(
@@ -101,6 +104,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             // Not a next hop, so it must be the next block.
             CheckError::unless(code.block() == blocks, "(6) blocks are named once, in order", at)?;
             blocks += 1;
+            // An interval begins after the key before it.
             let first = if at == 0 { 0 } else { half::<K, N::Word>(self.key(at - 1)) + 1 };
             let last = if at + 1 == codes.len() { upper_max::<K>() } else { half::<K, _>(self.key(at)) };
             CheckError::unless(first == last, "(6) a block is one upper half", at)?;

@@ -100,6 +100,7 @@ macro_rules! nodes {
         #[repr(C, align($line_bytes))]
         pub struct $name([$word; $keys]);
 
+        // A level of a lookup costs one cache line only if a node is one and begins at one.
         const _: () = assert!(size_of::<$name>() == $line_bytes && align_of::<$name>() == $line_bytes);
         const _: () = assert!(size_of::<[$word; $keys]>() == $line_bytes);
 
@@ -181,6 +182,7 @@ impl Code for u16 {
     }
 
     #[inline]
+    // Counted from the other end, so that next hops and blocks share one range without a fixed border.
     fn block(self) -> usize {
         (!self).into()
     }
@@ -234,6 +236,7 @@ pub fn lower<K: Key>(key: K) -> u64 {
 /// last upper half is all ones at every width, like the padding.
 #[inline]
 pub fn word<K: Key, W: NodeWord>(upper: u64) -> W {
+    // The complement is shifted, because the zeros that a shift brings in become ones.
     W::truncate(!(!upper << (W::BITS - upper_bits::<K>() as u32)))
 }
 

@@ -16,6 +16,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     /// Returns the arrays of the tree, as a file holds them.
     #[must_use]
     pub fn parts(&self, name: &'static str) -> Sections<'_> {
+        // Copied, because a file has words, and nodes are aligned to cache lines.
         let words: Vec<N::Word> = self.nodes.iter().flat_map(|node| node.keys().iter().copied()).collect();
         let code_bytes = if matches!(self.codes, Codes::Narrow(_)) { 2 } else { 4 };
         let sections = Sections::new(name, &[("code-bytes", code_bytes)])
@@ -34,6 +35,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     pub fn open(mut parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
         let words = <N::Word as NodeWord>::found(&mut parts, "nodes")?;
         CheckError::unless(words.len().is_multiple_of(N::KEYS), "nodes are whole", words.len())?;
+        // Memory of its own: the words of a file need not begin at a cache line.
         let mut nodes: Buffer<N> = Budget::new(parts.limits()).buffer(words.len() / N::KEYS)?;
         for keys in words.chunks_exact(N::KEYS) {
             let mut node = N::SENTINELS;
@@ -56,6 +58,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         let next_hops = parts.vec("next-hops")?;
         let (first, ends) = (parts.vec::<u32>("blocks")?, parts.vec::<u64>("piece-ends")?);
         let blocks = Blocks { first, ends, next_hops: parts.vec("piece-next-hops")? };
+        // Lookups cut pieces at these places. `check` finds other faults, such as a wrong order.
         let within = blocks.first.iter().all(|&first| first as usize <= blocks.ends.len());
         CheckError::unless(within, "(7) every piece belongs to a block", blocks.ends.len())?;
         Ok(Box::new(Self {

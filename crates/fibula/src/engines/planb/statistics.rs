@@ -71,6 +71,7 @@ pub fn capacity<N: Node>(internal_levels: u32) -> Capacity {
     let (keys, node_bytes) = (N::KEYS as u64, size_of::<N>() as u64);
     let fits = "the capacity of so many levels does not fit 64 bits";
     let leaf_nodes = (keys + 1).checked_pow(internal_levels).expect(fits);
+    // The sum of the powers of all levels above: a geometric series.
     let internal_nodes = (leaf_nodes - 1) / keys;
     Capacity {
         internal_levels,
@@ -139,6 +140,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             leaf_bytes: leaf_nodes * size_of::<N>(),
             value_bits,
             value_bytes: intervals * (value_bits / u8::BITS) as usize,
+            // Code 0 is no route, and no next hop.
             next_hops: self.next_hops.len() - 1,
             next_hop_bytes: size_of_val(&*self.next_hops),
             blocks: self.blocks.first.len(),

@@ -85,6 +85,7 @@ impl TreeLayout {
         let mut nodes = ROOT;
         for level in 0..=levels {
             tree.starts[level] = nodes as u32;
+            // Only the last node of a level can have fewer than all children.
             nodes += leaves.div_ceil(tree.leaves_below(level));
         }
         (tree, nodes)

@@ -19,6 +19,7 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
         if isa == Present::SCALAR {
             return self.batch(keys, results);
         }
+        // Kernels take whole vectors of keys.
         if !lanes::filled(isa, keys.len()) {
             for (&key, result) in keys.iter().zip(results) {
                 *result = kernel::one(isa, self, key);
@@ -26,6 +27,7 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
             return;
         }
         let nodes = &self.nodes[..];
+        // By form once a batch. The number of registers and the width are then constants of a kernel.
         match &self.form {
             RangeEncoding::Few { nodes: 2 } => {
                 let nodes = nodes.first_chunk().expect("two registers of each");
@@ -45,6 +47,7 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
                     _ => kernel::tree::<2>,
                 };
                 lanes::for_each_block(keys, results, |keys, found| {
+                    // The root's child of each key is in `found`, from which the levels below go on.
                     kernel::thirty_two::<false>(isa, root, root, ROOT as u32, keys, found);
                     kernel(isa, nodes, tree, keys, found);
                 });

@@ -105,6 +105,7 @@ impl BlockRoot {
 
     /// Returns the root of a tree.
     pub(in crate::vrf) fn tree(place: u32, levels: u32) -> Self {
+        // Trees have fewer levels than `LARGE`, which is in the same bits.
         debug_assert!(place < Self::PLACES && (levels as usize) < LEVELS);
         Self(levels << Self::LEVELS_AT | Self::EXISTS | place)
     }

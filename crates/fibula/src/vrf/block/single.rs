@@ -28,6 +28,7 @@ impl<K: Key> Single<K> {
         let mut budget = Budget::new(limits);
         let block = build::build(routes, &mut budget).map_err(|refusal| match refusal {
             BlockRefusal::Memory(error) => memory(error),
+            // The build stops at the first object too many, so one more is all that is known.
             BlockRefusal::TooLarge => BuildError::limit(NAME, "objects", OBJECTS as u64, OBJECTS as u64 + 1),
         })?;
         let mut words = budget.buffer::<u32>(block.words.len()).map_err(memory)?;
@@ -43,6 +44,7 @@ impl<K: Key> Fib<K> for Single<K> {
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        // A column of keys in one VRF: each key has the same root.
         let roots = [self.root.0; 256];
         let view = walk::BlocksView::new(&self.words);
         for (keys, results) in keys.chunks(roots.len()).zip(results.chunks_mut(roots.len())) {
