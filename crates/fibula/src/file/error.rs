@@ -218,7 +218,7 @@ impl fmt::Display for FileError {
 
 impl core::error::Error for FileError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        // The text has all other causes.
+        // The text includes the causes of all other kinds.
         match &self.kind {
             FileErrorKind::Io { error, .. } => Some(error),
             _ => None,

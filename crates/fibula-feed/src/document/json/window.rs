@@ -207,7 +207,7 @@ impl<R: Read> TextWindow<R> {
         }
     }
 
-    /// Skips the rest of the line. Returns how many bytes that were.
+    /// Skips the rest of the line. Returns the number of bytes.
     pub(super) fn pass_line(&mut self) -> u64 {
         let begin = self.offset;
         loop {
