@@ -6,6 +6,7 @@
 
 mod address;
 mod changes;
+mod columns;
 mod documents;
 mod file;
 mod forms;
@@ -25,6 +26,7 @@ pub const TARGETS: &[Target] = &[
     ("address", address::compare),
     ("bird", documents::bird),
     ("changes", changes::follow),
+    ("columns", columns::compare),
     ("csv", documents::csv),
     ("file", file::open),
     ("forms", forms::load),

@@ -41,7 +41,7 @@ macro_rules! replayed {
     };
 }
 
-replayed! { address bird changes csv file forms hops json live log maxmind mrt router text vrfs }
+replayed! { address bird changes columns csv file forms hops json live log maxmind mrt router text vrfs }
 
 #[test]
 fn every_target_is_replayed() {

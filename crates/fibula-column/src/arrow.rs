@@ -1,4 +1,4 @@
-//! Arrow's C data interface: arrays imported as columns for the length of a call, and ids and values exported as arrays.
+//! Arrow's C data interface: arrays borrowed for the length of a call, and ids and values exported as arrays.
 //!
 //! The two structs are those of the specification, so that they are what every implementation of Arrow hands over; no crate of Arrow is
 //! needed. All of this crate's `unsafe` code is in this file.
@@ -8,7 +8,7 @@
 //! | `I`, `i` | IPv4 in host order, by the bits |
 //! | `L`, `l` | IPv4 in host order; above 2^32 - 1 and negative: invalid |
 //! | `w:4`, `w:16` | IPv4, IPv6 in network order |
-//! | `z`, `Z`, `vz` | 4 or 16 bytes in network order ([`Column::bytes_as_text`] takes them for text) |
+//! | `z`, `Z`, `vz` | 4 or 16 bytes in network order ([`Column::bytes_as_text`](crate::Column::bytes_as_text) takes them for text) |
 //! | `u`, `U`, `vu` | text of either family |
 //! | `n` | nulls alone |
 //! | any of these, of a dictionary | the entries of the dictionary, by indices of any integer type |
@@ -20,10 +20,7 @@ use std::ffi::CString;
 
 use fibula::net::NextHop;
 
-use crate::bitmap::Bitmap;
-use crate::column::{AddressLayout, Column};
 use crate::error::ColumnError;
-use crate::rows::{ByteRows, EntryNumbers};
 
 /// The type of an array: `struct ArrowSchema` of the specification. One that this crate made is released when it is dropped; one that was
 /// moved out of has no `release`.
@@ -115,7 +112,7 @@ pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
 }
 
 /// Returns bytes as integers, if they are aligned as those are. Bytes after the last whole integer are left out.
-fn aligned<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
+pub(crate) fn aligned<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     let start = bytes.as_ptr().cast::<T>();
     if !start.is_aligned() {
         return None;
@@ -146,65 +143,99 @@ enum BufferShape {
 }
 
 impl BufferShape {
-    fn of(format: &[u8]) -> Option<Self> {
+    fn of(format: &str) -> Option<Self> {
         Some(match format {
-            b"n" => Self::Nulls,
-            b"b" => Self::Bits,
-            b"c" | b"C" => Self::Fixed(1),
-            b"s" | b"S" => Self::Fixed(2),
-            b"i" | b"I" | b"f" => Self::Fixed(4),
-            b"l" | b"L" | b"g" => Self::Fixed(8),
-            b"w:4" => Self::Fixed(4),
-            b"w:16" => Self::Fixed(16),
-            b"z" | b"u" => Self::Offsets(4),
-            b"Z" | b"U" => Self::Offsets(8),
-            b"vz" | b"vu" => Self::Views,
+            "n" => Self::Nulls,
+            "b" => Self::Bits,
+            "c" | "C" => Self::Fixed(1),
+            "s" | "S" => Self::Fixed(2),
+            "i" | "I" | "f" => Self::Fixed(4),
+            "l" | "L" | "g" => Self::Fixed(8),
+            "w:4" => Self::Fixed(4),
+            "w:16" => Self::Fixed(16),
+            "z" | "u" => Self::Offsets(4),
+            "Z" | "U" => Self::Offsets(8),
+            "vz" | "vu" => Self::Views,
             _ => return None,
         })
     }
 }
 
-/// Returns the column of addresses that an array of Arrow is. Nothing is copied but the list of the buffers of views, and nothing is
-/// released.
+/// An array of Arrow that is borrowed, whose own fields were verified: the buffers that its type has, from its first row on.
+/// [`Column::from_arrow`](crate::Column::from_arrow) makes a column of it.
+#[derive(Debug)]
+pub struct BorrowedArray<'a> {
+    pub(crate) format: &'a str,
+    pub(crate) rows: usize,
+    pub(crate) buffers: RowBuffers<'a>,
+    pub(crate) validity: Option<Validity<'a>>,
+    pub(crate) dictionary: Option<Box<Self>>,
+}
+
+/// The buffers of an array.
+#[derive(Debug)]
+pub(crate) enum RowBuffers<'a> {
+    Nulls,
+    Bits,
+    /// Rows of this many bytes.
+    Fixed(usize, &'a [u8]),
+    Offsets32(&'a [[u8; 4]], &'a [u8]),
+    Offsets64(&'a [[u8; 8]], &'a [u8]),
+    Views(&'a [[u8; 16]], Vec<&'a [u8]>),
+}
+
+/// The bits of a validity bitmap, and the one of the first row.
+#[derive(Debug)]
+pub(crate) struct Validity<'a> {
+    pub(crate) bits: &'a [u8],
+    pub(crate) offset: usize,
+}
+
+/// Borrows an array of Arrow. Nothing is copied but the list of the buffers of views, and nothing is released.
 ///
-/// What the array declares is verified: lengths, offsets and the number of buffers, and that those that it needs are there. A row that
-/// lies outside the buffers is an invalid row of the column. Buffers need no alignment.
+/// What the array declares is verified: lengths, offsets and the number of buffers, and that those that it needs are there. Buffers need no
+/// alignment.
 ///
 /// # Errors
-/// When the type cannot be addresses, or the array is malformed.
+/// When the array is malformed, or of a type whose rows are none of those that this crate knows.
 ///
 /// # Safety
-/// The structs are as the specification says, are not released, and are not changed as long as the column is borrowed from them, nor is
-/// what they point to. Each buffer is readable for as many bytes as its type, `length`, `offset`, its last offset and its list of buffer
-/// lengths say.
-pub unsafe fn import<'a>(schema: &'a ArrowSchema, array: &'a ArrowArray) -> Result<Column<'a>, ColumnError> {
-    // SAFETY: the caller's promise, for both structs.
+/// The structs are as the specification says, are not released, and are not changed as long as they are borrowed, nor is what they point
+/// to. Each buffer is readable for as many bytes as its type, `length`, `offset`, its last offset and its list of buffer lengths say.
+pub unsafe fn borrow<'a>(
+    schema: &'a ArrowSchema,
+    array: &'a ArrowArray,
+) -> Result<BorrowedArray<'a>, ColumnError> {
+    // First, because a released struct leads nowhere.
+    // SAFETY: the caller's promise.
     let format = unsafe { format_of(schema) }?;
     // SAFETY: the caller's promise.
-    let borrowed = unsafe { Borrowed::new(array) }?;
-    if schema.dictionary.is_null() {
-        return borrowed.column(format);
-    }
+    let fields = unsafe { ArrayFields::new(array) }?;
     let no_dictionary = ColumnError::Array("no dictionary, although the type has one");
-    // SAFETY: where the pointer is not null it leads to a schema that lives as long as this one, by the specification.
-    let entries_schema = unsafe { schema.dictionary.as_ref() }.ok_or(no_dictionary.clone())?;
-    // SAFETY: as for the schema.
-    let entries_array = unsafe { array.dictionary.as_ref() }.ok_or(no_dictionary)?;
-    if !entries_schema.dictionary.is_null() {
-        return Err(ColumnError::Array("dictionary of a dictionary"));
-    }
-    // SAFETY: the caller's promise covers what the structs point to.
-    let entries_format = unsafe { format_of(entries_schema) }?;
-    // SAFETY: as above.
-    let dictionary = unsafe { Borrowed::new(entries_array) }?.column(entries_format)?;
-    borrowed.entries(format, dictionary)
+    let dictionary = if schema.dictionary.is_null() {
+        None
+    } else {
+        // SAFETY: the pointer is not null, and leads to a schema that lives as long as this one, by the specification.
+        let schema = unsafe { schema.dictionary.as_ref() }.ok_or(no_dictionary.clone())?;
+        // SAFETY: as for the schema.
+        let array = unsafe { array.dictionary.as_ref() }.ok_or(no_dictionary)?;
+        // It could lead back to itself.
+        if !schema.dictionary.is_null() {
+            return Err(ColumnError::Array("dictionary of a dictionary"));
+        }
+        // SAFETY: the caller's promise covers what the structs point to.
+        Some(Box::new(unsafe { borrow(schema, array) }?))
+    };
+    let buffers = fields.row_buffers(format)?;
+    let validity = if matches!(buffers, RowBuffers::Nulls) { None } else { fields.validity()? };
+    Ok(BorrowedArray { format, rows: fields.rows, buffers, validity, dictionary })
 }
 
 /// Returns the format string of a schema.
 ///
 /// # Safety
-/// The schema is as the specification says.
-unsafe fn format_of(schema: &ArrowSchema) -> Result<&[u8], ColumnError> {
+/// As for [`borrow`].
+unsafe fn format_of(schema: &ArrowSchema) -> Result<&str, ColumnError> {
     if schema.release.is_none() {
         return Err(ColumnError::Array("released schema"));
     }
@@ -212,11 +243,12 @@ unsafe fn format_of(schema: &ArrowSchema) -> Result<&[u8], ColumnError> {
         return Err(ColumnError::Array("schema without a format"));
     }
     // SAFETY: the format is a string that ends with 0, by the specification, and lives as long as the schema.
-    Ok(unsafe { CStr::from_ptr(schema.format) }.to_bytes())
+    let format = unsafe { CStr::from_ptr(schema.format) };
+    format.to_str().map_err(|_| ColumnError::Type(format.to_string_lossy().into_owned()))
 }
 
-/// An array whose own fields were verified.
-struct Borrowed<'a> {
+/// The fields of an array, verified as far as they can be without its type.
+struct ArrayFields<'a> {
     rows: usize,
     /// Rows in the buffers before the first one.
     offset: usize,
@@ -224,9 +256,9 @@ struct Borrowed<'a> {
     buffers: &'a [*const c_void],
 }
 
-impl<'a> Borrowed<'a> {
+impl<'a> ArrayFields<'a> {
     /// # Safety
-    /// As for [`import`].
+    /// As for [`borrow`].
     unsafe fn new(array: &'a ArrowArray) -> Result<Self, ColumnError> {
         let number = |value: i64, fault| usize::try_from(value).map_err(|_| ColumnError::Array(fault));
         if array.release.is_none() {
@@ -269,6 +301,18 @@ impl<'a> Borrowed<'a> {
         Ok(unsafe { core::slice::from_raw_parts(start.cast(), len) })
     }
 
+    /// Returns the buffers that the rows of this format have.
+    fn row_buffers(&self, format: &str) -> Result<RowBuffers<'a>, ColumnError> {
+        let shape = BufferShape::of(format).ok_or_else(|| ColumnError::Type(format.to_owned()))?;
+        match shape {
+            BufferShape::Nulls => Ok(RowBuffers::Nulls),
+            BufferShape::Bits => Ok(RowBuffers::Bits),
+            BufferShape::Fixed(width) => Ok(RowBuffers::Fixed(width, self.fixed(width)?)),
+            BufferShape::Offsets(width) => self.offsets(width),
+            BufferShape::Views => self.views(),
+        }
+    }
+
     /// Returns the rows of a buffer that has `width` bytes for each.
     fn fixed(&self, width: usize) -> Result<&'a [u8], ColumnError> {
         // SAFETY: the array declares `offset + length` rows for the buffer of a type of fixed width.
@@ -276,80 +320,31 @@ impl<'a> Borrowed<'a> {
         Ok(bytes.get(self.offset * width..).unwrap_or_default())
     }
 
-    /// Returns the column of addresses of this format.
-    fn column(&self, format: &[u8]) -> Result<Column<'a>, ColumnError> {
-        let other = || ColumnError::Type(String::from_utf8_lossy(format).into_owned());
-        let column = match BufferShape::of(format).ok_or_else(other)? {
-            BufferShape::Nulls => return Ok(Column::nulls(self.rows)),
-            BufferShape::Fixed(width) => {
-                let layout = match format {
-                    b"i" | b"I" => AddressLayout::HostIpv4,
-                    b"l" | b"L" => AddressLayout::WideIpv4,
-                    b"w:4" => AddressLayout::NetworkIpv4,
-                    b"w:16" => AddressLayout::NetworkIpv6,
-                    _ => return Err(other()),
-                };
-                let bytes = self.fixed(width)?;
-                match aligned(bytes) {
-                    Some(keys) if layout == AddressLayout::HostIpv4 => Column::ipv4(keys),
-                    _ => Column::packed(bytes, layout),
-                }
-            }
-            shape @ (BufferShape::Offsets(_) | BufferShape::Views) => {
-                let rows = if shape == BufferShape::Views { self.views()? } else { self.offsets(shape)? };
-                if format.ends_with(b"u") || format.ends_with(b"U") {
-                    Column::text(rows)
-                } else {
-                    Column::binary(rows)
-                }
-            }
-            BufferShape::Bits => return Err(other()),
-        };
-        self.with_validity(column)
-    }
-
-    /// Returns the column of the entries of a dictionary.
-    fn entries(&self, format: &[u8], dictionary: Column<'a>) -> Result<Column<'a>, ColumnError> {
-        let is_signed = matches!(format, b"c" | b"s" | b"i" | b"l");
-        let is_integer = is_signed || matches!(format, b"C" | b"S" | b"I" | b"L");
-        let entries = match BufferShape::of(format) {
-            Some(BufferShape::Fixed(width)) if is_integer => {
-                EntryNumbers::new(self.fixed(width)?, width, is_signed)
-            }
-            _ => None,
-        };
-        let entries =
-            entries.ok_or_else(|| ColumnError::Type(String::from_utf8_lossy(format).into_owned()))?;
-        self.with_validity(Column::dictionary(entries, dictionary)?)
-    }
-
-    /// Returns rows that follow each other in one buffer.
-    fn offsets(&self, shape: BufferShape) -> Result<ByteRows<'a>, ColumnError> {
-        let is_wide = shape == BufferShape::Offsets(8);
+    /// Returns rows that follow each other in one buffer, with offsets of `width` bytes.
+    fn offsets(&self, width: usize) -> Result<RowBuffers<'a>, ColumnError> {
         // Arrays without rows may have no offsets.
         let count = if self.rows == 0 { 0 } else { self.offset + self.rows + 1 };
-        let width = if is_wide { 8 } else { 4 };
         // SAFETY: the array declares an offset more than rows.
         let offsets = unsafe { self.buffer(1, count * width) }?;
         let offsets = offsets.get(self.offset * width..).unwrap_or_default();
-        let last = match offsets.last_chunk::<8>() {
-            None => Some(0),
-            Some(&last) if is_wide => usize::try_from(i64::from_ne_bytes(last)).ok(),
-            Some(&[.., a, b, c, d]) => usize::try_from(i32::from_ne_bytes([a, b, c, d])).ok(),
+        let last = match (offsets.as_chunks().0.last(), offsets.as_chunks().0.last()) {
+            (Some(&last), _) if width == 4 => isize::try_from(i32::from_ne_bytes(last)).ok(),
+            (_, Some(&last)) => isize::try_from(i64::from_ne_bytes(last)).ok(),
+            _ => Some(0),
         };
-        let last = last.filter(|&last| isize::try_from(last).is_ok());
+        let last = last.and_then(|last| usize::try_from(last).ok());
         let last = last.ok_or(ColumnError::Array("last offset is negative"))?;
         // SAFETY: the last offset declares the length of the buffer of bytes.
         let bytes = unsafe { self.buffer(2, last) }?;
-        Ok(if is_wide {
-            ByteRows::packed_offsets64(offsets.as_chunks().0, bytes)
+        Ok(if width == 4 {
+            RowBuffers::Offsets32(offsets.as_chunks().0, bytes)
         } else {
-            ByteRows::packed_offsets32(offsets.as_chunks().0, bytes)
+            RowBuffers::Offsets64(offsets.as_chunks().0, bytes)
         })
     }
 
     /// Returns rows that are views into several buffers. The last buffer holds the lengths of those.
-    fn views(&self) -> Result<ByteRows<'a>, ColumnError> {
+    fn views(&self) -> Result<RowBuffers<'a>, ColumnError> {
         let count = self.buffers.len().checked_sub(3);
         let count = count.ok_or(ColumnError::Array("fewer buffers than the type has"))?;
         // SAFETY: the array declares a length of 8 bytes for each buffer that is neither validity, views nor lengths.
@@ -361,19 +356,19 @@ impl<'a> Borrowed<'a> {
             // SAFETY: the buffer of lengths declares it.
             buffers.push(unsafe { self.buffer(2 + at, len) }?);
         }
-        Ok(ByteRows::views(self.fixed(16)?.as_chunks().0, buffers))
+        Ok(RowBuffers::Views(self.fixed(16)?.as_chunks().0, buffers))
     }
 
-    /// Returns a column with the nulls of the array.
-    fn with_validity(&self, column: Column<'a>) -> Result<Column<'a>, ColumnError> {
+    /// Returns the validity bitmap, if there may be nulls.
+    fn validity(&self) -> Result<Option<Validity<'a>>, ColumnError> {
         let is_missing = self.buffers.first().is_none_or(|start| start.is_null());
         match (self.null_count, is_missing) {
-            (0, _) | (-1, true) => Ok(column),
+            (0, _) | (-1, true) => Ok(None),
             (_, true) => Err(ColumnError::Array("nulls without a validity bitmap")),
             (_, false) => {
                 // SAFETY: the array declares a bit for each of `offset + length` rows.
-                let bytes = unsafe { self.buffer(0, (self.offset + self.rows).div_ceil(8)) }?;
-                column.with_validity(Bitmap::new(bytes, self.offset, self.rows)?)
+                let bits = unsafe { self.buffer(0, (self.offset + self.rows).div_ceil(8)) }?;
+                Ok(Some(Validity { bits, offset: self.offset }))
             }
         }
     }
@@ -403,7 +398,7 @@ impl<T: Plain> From<Vec<T>> for ArrayBuffer {
 /// The parts of an array that is to be exported. [`OwnedArray::new`] verifies them.
 #[derive(Debug)]
 pub struct ArrayParts {
-    /// The format string of the type: one that [`import`] takes, of an integer, of a float of 64 bits, or of booleans.
+    /// The format string of the type: one of the table above, of an integer, of a float of 64 bits, or of booleans.
     pub format: &'static str,
     /// Number of rows.
     pub rows: usize,
@@ -467,7 +462,7 @@ impl ArrayParts {
             return false;
         };
         let has = |at: usize, bytes: usize| self.bytes(at).len() >= bytes;
-        let shape = BufferShape::of(self.format.as_bytes());
+        let shape = BufferShape::of(self.format);
         if shape == Some(BufferShape::Nulls) {
             return self.buffers.is_empty();
         }
@@ -621,21 +616,20 @@ impl OwnedArray {
         (&self.schema, &self.array)
     }
 
-    /// Returns the array as a column of addresses.
+    /// Borrows the array, as [`borrow`] does.
     ///
     /// # Errors
-    /// When its type cannot be addresses.
-    pub fn column(&self) -> Result<Column<'_>, ColumnError> {
+    /// When its dictionary has a dictionary.
+    pub fn borrowed(&self) -> Result<BorrowedArray<'_>, ColumnError> {
         // SAFETY: this crate made the structs, of buffers that have all bytes that they declare; nobody changes them while they are
         // borrowed.
-        unsafe { import(&self.schema, &self.array) }
+        unsafe { borrow(&self.schema, &self.array) }
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::error::RowFault;
 
     pub(crate) fn raw(array: &OwnedArray) -> &ArrowArray {
         array.structs().1
@@ -688,7 +682,7 @@ pub(crate) mod tests {
 
     fn error(array: &(ArrowSchema, ArrowArray)) -> ColumnError {
         // SAFETY: the structs of these tests declare no more than their buffers have, or are refused before one is read.
-        unsafe { import(&array.0, &array.1) }.map(drop).expect_err("a malformed array")
+        unsafe { borrow(&array.0, &array.1) }.map(drop).expect_err("a malformed array")
     }
 
     fn texts() -> (ArrowSchema, ArrowArray) {
@@ -747,8 +741,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn types_that_are_not_addresses_are_named() {
-        for format in [c"f", c"g", c"b", c"c", c"S", c"w:5", c"w:", c"tsn:", c"+l", c"", c"uu", c"d:38,0"] {
+    fn types_that_are_not_known_are_named() {
+        for format in [c"w:5", c"w:", c"tsn:", c"+l", c"", c"uu", c"d:38,0"] {
             let mut array = texts();
             array.0.format = format.as_ptr();
             let format = format.to_str().unwrap().to_owned();
@@ -765,9 +759,6 @@ pub(crate) mod tests {
         };
         let texts = || ArrayParts::new("u", 1).no_buffer().buffer(vec![0_i32, 1]).buffer(vec![b':']);
         let mut array = entries(texts()).into_structs();
-        array.0.format = c"g".as_ptr();
-        assert_eq!(error(&array), ColumnError::Type("g".into()));
-        array.0.format = c"C".as_ptr();
         let dictionary = core::mem::replace(&mut array.1.dictionary, ptr::null_mut());
         assert_eq!(error(&array), ColumnError::Array("no dictionary, although the type has one"));
         array.1.dictionary = dictionary;
@@ -777,42 +768,7 @@ pub(crate) mod tests {
         assert_eq!(error(&array), ColumnError::Array("dictionary of a dictionary"));
         // SAFETY: as above.
         unsafe { array.0.dictionary.as_mut() }.unwrap().dictionary = before;
-        assert!(entries(ArrayParts::new("n", 1)).column().is_ok());
-    }
-
-    #[test]
-    fn rows_outside_the_buffers_are_invalid() {
-        let offsets = vec![0_i32, 7, 3, -1, 9, 2, 7];
-        let parts = ArrayParts::new("u", 6).no_buffer().buffer(offsets).buffer(b"1.2.3.4".to_vec());
-        let array = OwnedArray::new(parts).unwrap();
-        let column = array.column().unwrap();
-        assert!(column.address(0).is_ok_and(|address| address.is_some()));
-        for row in 1..5 {
-            assert_eq!(column.address(row), Err(RowFault::Outside), "row {row}");
-        }
-
-        let text = b"1111:2222:3333::";
-        let view = |len: i32, buffer: i32, start: i32| {
-            [len, i32::from_ne_bytes(*b"1111"), buffer, start].map(i32::to_ne_bytes).concat()
-        };
-        let views = [
-            view(16, 0, 0),
-            view(16, 1, 0),
-            view(16, -1, 0),
-            view(16, 0, 1),
-            view(16, 0, -1),
-            view(16, 0, i32::MAX),
-            view(17, 0, 0),
-            view(-1, 0, 0),
-            view(i32::MAX, 0, 0),
-        ];
-        let parts = ArrayParts::new("vu", views.len()).no_buffer().buffer(views.concat());
-        let array = OwnedArray::new(parts.buffer(text.to_vec()).buffer(vec![text.len() as i64])).unwrap();
-        let column = array.column().unwrap();
-        assert!(column.address(0).is_ok_and(|address| address.is_some()));
-        for row in 1..views.len() {
-            assert_eq!(column.address(row), Err(RowFault::Outside), "row {row}");
-        }
+        assert!(entries(ArrayParts::new("n", 1)).borrowed().is_ok());
     }
 
     #[test]
@@ -828,35 +784,29 @@ pub(crate) mod tests {
 
     #[test]
     fn nulls_are_those_of_the_bitmap_unless_there_are_none() {
-        let address = |null_count, bitmap: bool| {
+        let has_nulls = |null_count, bitmap: bool| {
             let (schema, mut array) = texts();
             array.null_count = null_count;
             if !bitmap {
                 set_buffer(&mut array, 0, ptr::null());
             }
             // SAFETY: the buffers have what the array declares.
-            let column = unsafe { import(&schema, &array) }.unwrap();
-            column.address(1)
+            let borrowed = unsafe { borrow(&schema, &array) }.unwrap();
+            borrowed.validity.is_some_and(|validity| (validity.bits, validity.offset) == (&[0b01], 0))
         };
         for null_count in [-1, 1, 2] {
-            assert_eq!(address(null_count, true), Ok(None));
+            assert!(has_nulls(null_count, true));
         }
-        assert!(address(0, true).is_err());
-        assert!(address(-1, false).is_err());
-        assert!(address(0, false).is_err());
+        assert!(!has_nulls(0, true) && !has_nulls(-1, false) && !has_nulls(0, false));
     }
 
     #[test]
-    fn buffers_need_no_alignment() {
-        let mut bytes = vec![0_u8];
-        [0xc000_0201_u32, 7].iter().for_each(|key| bytes.extend(key.to_ne_bytes()));
-        let parts = ArrayParts::new("I", 2).no_buffer().buffer(vec![0_u32; 2]);
-        let (schema, mut array) = OwnedArray::new(parts).unwrap().into_structs();
-        set_buffer(&mut array, 1, bytes[1..].as_ptr().cast());
-        // SAFETY: the buffer has two integers, after the first byte.
-        let column = unsafe { import(&schema, &array) }.unwrap();
-        assert_eq!(column.address(0).unwrap().unwrap().to_string(), "192.0.2.1");
-        assert_eq!(column.address(1).unwrap().unwrap().to_string(), "0.0.0.7");
+    fn integers_are_taken_as_such_where_they_are_aligned() {
+        let bytes: Vec<u8> = bytes_of(&[1_u64, 2]).to_vec();
+        let words = [1_u64, 2];
+        assert_eq!(aligned::<u64>(bytes_of(&words)), Some(&words[..]));
+        assert_eq!(aligned::<u64>(&bytes_of(&words)[1..]), None);
+        assert_eq!(aligned::<u8>(&bytes[1..]).map(<[u8]>::len), Some(15));
     }
 
     #[test]
@@ -866,7 +816,7 @@ pub(crate) mod tests {
             let (mut schema, array) = OwnedArray::new(parts).unwrap().into_structs();
             schema.format = format.as_ptr();
             // SAFETY: nothing is declared.
-            assert!(unsafe { import(&schema, &array) }.is_ok_and(|column| column.is_empty()), "{format:?}");
+            assert!(unsafe { borrow(&schema, &array) }.is_ok_and(|array| array.rows == 0), "{format:?}");
         }
     }
 

@@ -4,7 +4,8 @@ use core::net::IpAddr;
 
 use fibula::net::{Keys, NextHop};
 
-use crate::lookup::{Engines, RowsOf, V4MappedRule};
+use crate::engines::{Engines, RowsOf};
+use crate::options::V4MappedRule;
 
 /// Number of rows of a block, so that a row of a block is a byte: full batches for the engines, and keys that stay in the first-level
 /// cache.

@@ -11,7 +11,7 @@ use crate::rows::{ByteRows, EntryNumbers};
 
 /// A column of addresses, borrowed as they lie in memory.
 ///
-/// Made by one of the functions below, or of an array of Arrow by [`arrow::import`](crate::arrow::import);
+/// Made by one of the functions below, of an array of Arrow by [`from_arrow`](Self::from_arrow);
 /// [`with_validity`](Self::with_validity) says which of its rows are null.
 #[derive(Debug, Clone)]
 pub struct Column<'a> {

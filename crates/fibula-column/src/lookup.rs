@@ -10,61 +10,12 @@ use fibula::net::{Key, Keys, NextHop, Strided};
 use crate::arrow::as_next_hops;
 use crate::block::{BLOCK, KeyBlock};
 use crate::column::{AddressLayout, Column, ColumnData, Spaced};
+use crate::engines::{Engines, RowsOf};
 use crate::error::ColumnError;
+use crate::options::{LookupCounts, LookupOptions, V4MappedRule};
 use crate::rows::{ByteRows, EntryNumbers, Slot, Slots, with_slots};
 use crate::text::TextParser;
 use crate::threads;
-
-/// Where IPv4-mapped IPv6 addresses (`::ffff:0:0/96`) are looked up, which flow exporters send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum V4MappedRule {
-    /// Among the IPv6 routes, as every other IPv6 address.
-    #[default]
-    Ipv6,
-    /// Among the IPv4 routes.
-    Ipv4,
-}
-
-/// How a column is looked up. End with `..LookupOptions::default()`, because there may be more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LookupOptions {
-    /// Number of threads that share the rows, in contiguous parts; one by default, and for fewer than 65,536 rows. They are started
-    /// for the call.
-    pub threads: usize,
-    /// Where IPv4-mapped IPv6 addresses are looked up.
-    pub v4_mapped: V4MappedRule,
-    /// Whether an invalid row is an error. By default it has id 0 and is counted.
-    pub refuse_invalid: bool,
-}
-
-impl Default for LookupOptions {
-    fn default() -> Self {
-        Self { threads: 1, v4_mapped: V4MappedRule::Ipv6, refuse_invalid: false }
-    }
-}
-
-/// The rows without an address among those that were looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LookupCounts {
-    /// Number of invalid rows. A null is none.
-    pub invalid: usize,
-    /// The first invalid row, counted from 0.
-    pub first_invalid: Option<usize>,
-}
-
-impl LookupCounts {
-    /// Counts a row.
-    pub(crate) fn count(&mut self, row: usize) {
-        self.invalid += 1;
-        self.first_invalid = Some(self.first_invalid.map_or(row, |first| first.min(row)));
-    }
-
-    /// Returns the counts of two parts of a column.
-    pub(crate) fn with(self, other: Self) -> Self {
-        let first_invalid = self.first_invalid.into_iter().chain(other.first_invalid).min();
-        Self { invalid: self.invalid + other.invalid, first_invalid }
-    }
-}
 
 /// The engines of a table, borrowed: of both families, of one, or of neither. A family without an engine has no routes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -183,22 +134,6 @@ pub(crate) fn refused(
         },
         _ => Ok(counts),
     }
-}
-
-/// What looks up keys of both families. `rows` are the rows of the column that the keys are of.
-pub(crate) trait Engines {
-    fn v4(&self, rows: RowsOf<'_>, keys: Keys<'_, u32>, results: &mut [Option<NextHop>]);
-
-    fn v6(&self, rows: RowsOf<'_>, keys: Keys<'_, u128>, results: &mut [Option<NextHop>]);
-}
-
-/// The rows of a column that a batch of keys is of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum RowsOf<'r> {
-    /// Rows that follow each other, from this one on.
-    From(usize),
-    /// These rows of a block, whose first row is the number.
-    Listed(usize, &'r [u8]),
 }
 
 impl Engines for TableView<'_> {

@@ -8,7 +8,7 @@ use fibula::net::NextHop;
 
 use crate::block::BLOCK;
 use crate::error::ColumnError;
-use crate::lookup::LookupCounts;
+use crate::options::LookupCounts;
 
 /// Fewest rows that are divided: fewer are looked up in less time than threads take to start.
 const FEWEST: usize = 65_536;

@@ -6,8 +6,10 @@ use fibula::vrf::Vrfs;
 
 use crate::block::BLOCK;
 use crate::column::Column;
+use crate::engines::{Engines, RowsOf};
 use crate::error::ColumnError;
-use crate::lookup::{Engines, LookupCounts, LookupOptions, RowsOf, checked, look_up_part, refused};
+use crate::lookup::{checked, look_up_part, refused};
+use crate::options::{LookupCounts, LookupOptions};
 use crate::threads;
 
 /// Looks up every row of a column in the VRF of the same row, and writes the id of row `i` to `ids[i]`. A VRF that does not exist has no

@@ -262,6 +262,10 @@ fn arrow(kind: &str, inputs: &[&str], skip: usize) -> OwnedArray {
     .unwrap()
 }
 
+fn column_of(array: &OwnedArray) -> Column<'_> {
+    array.borrowed().and_then(Column::from_arrow).unwrap()
+}
+
 /// Calls `check` with columns that have these rows: of this crate, and of Arrow, with numbers of nulls that are known and that are not.
 fn columns(case: &Case, kind: &str, inputs: &[&str], skip: usize, mut check: impl FnMut(&str, &Column<'_>)) {
     let is_valid = |inputs: &[&str]| {
@@ -280,7 +284,7 @@ fn columns(case: &Case, kind: &str, inputs: &[&str], skip: usize, mut check: imp
         let rows = skip..skip + inputs.len();
         let bits = is_valid(&around(inputs, "1", skip));
         let mut each = |what: &str, entries: EntryNumbers<'_>| {
-            let column = Column::dictionary(entries, dictionary.column().unwrap()).unwrap();
+            let column = Column::dictionary(entries, column_of(&dictionary)).unwrap();
             check(what, &column.with_validity(Bitmap::new(&bits, skip, inputs.len()).unwrap()).unwrap());
         };
         macro_rules! of_width {
@@ -297,12 +301,10 @@ fn columns(case: &Case, kind: &str, inputs: &[&str], skip: usize, mut check: imp
         let parts = parts.validity(all.iter().map(|&input| input != NULL));
         let parts = parts.buffer(numbers.iter().map(|&number| number as i16).collect::<Vec<i16>>());
         let array = OwnedArray::new(ArrayParts { dictionary: Some(Box::new(dictionary)), ..parts }).unwrap();
-        check("Arrow", &array.column().unwrap());
+        check("Arrow", &column_of(&array));
         return;
     }
-    let strided = kind.strip_prefix("strided_");
-    if strided.is_some() || kind == "uint128" {
-        let kind = strided.unwrap_or(kind);
+    if let Some(kind) = kind.strip_prefix("strided_") {
         let validity = is_valid(inputs);
         let validity = Bitmap::new(&validity, 0, inputs.len()).unwrap();
         for (stride, is_backwards) in
@@ -320,8 +322,16 @@ fn columns(case: &Case, kind: &str, inputs: &[&str], skip: usize, mut check: imp
         }
         return;
     }
+    if kind == "uint128" {
+        let keys: Vec<u128> =
+            inputs.iter().map(|&input| if input == NULL { 0 } else { input.parse().unwrap() }).collect();
+        let bits = is_valid(inputs);
+        let column = Column::ipv6(&keys);
+        check("integers", &column.with_validity(Bitmap::new(&bits, 0, keys.len()).unwrap()).unwrap());
+        return;
+    }
     let array = arrow(kind, inputs, skip);
-    check("Arrow", &array.column().unwrap());
+    check("Arrow", &column_of(&array));
     if matches!(kind, "uint32" | "int32" | "uint64" | "int64" | "fixed_4" | "fixed_16") {
         let bytes: Vec<u8> = inputs.iter().flat_map(|input| fixed(kind, input)).collect();
         let bits = is_valid(inputs);
