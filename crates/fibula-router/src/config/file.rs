@@ -29,6 +29,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) icmp: Icmp,
     #[serde(default)]
+    pub(super) martians: MartianSets,
+    #[serde(default)]
     pub(super) neighbours: Neighbours,
     #[serde(default)]
     pub(super) verify: VerifyKeys,
@@ -66,6 +68,12 @@ impl Default for Icmp {
     fn default() -> Self {
         Self { rate: 1000, burst: 100 }
     }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct MartianSets {
+    pub(super) accept: Vec<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

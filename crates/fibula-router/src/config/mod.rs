@@ -48,6 +48,7 @@ use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
 use crate::packet::ethernet::Mac;
 use crate::packet::flow::FlowHash;
+use crate::packet::martian::Martians;
 
 /// Default path of the control socket.
 pub const SOCKET: &str = "/run/fibula/router.sock";
@@ -82,6 +83,8 @@ pub struct Config {
     pub hash: FlowHash,
     /// ICMP errors a second, and in a burst, for each port and thread.
     pub icmp_rate: (u32, u32),
+    /// The martians that are forwarded all the same.
+    pub martians: Martians,
     /// Limits on neighbours.
     pub limits: Limits,
     /// Prefixes a second that are compared between the RIB, the tables and the kernel; 0: none.

@@ -15,6 +15,7 @@ use super::{
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
 use crate::packet::flow::FlowHash;
+use crate::packet::martian::Martians;
 use crate::packet::{ipv4, ipv6};
 
 /// Seconds after which forwarding begins though a feed has no full table.
@@ -88,6 +89,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         ipv6: engine(&text, file.ipv6_engine.as_ref(), fibula::live::Options::default().ipv6, engines)?,
         hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
         icmp_rate: (file.icmp.rate, file.icmp.burst),
+        martians: martians(&text, &file.martians.accept)?,
         limits: Limits {
             neighbours: file.neighbours.most,
             requests: file.neighbours.requests,
@@ -145,6 +147,17 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         config.feeds.push(feed);
     }
     Ok(config)
+}
+
+fn martians(text: &Text<'_>, names: &[Spanned<String>]) -> Result<Martians, ConfigError> {
+    let mut accepted = Martians::default();
+    for name in names {
+        if !accepted.insert(name.get_ref()) {
+            let names = Martians::NAMES.map(|name| format!("'{name}'")).join(", ");
+            return Err(text.error(name, format!("martians.accept: must be a list of {names}")));
+        }
+    }
+    Ok(accepted)
 }
 
 /// Reads the VRFs. The one that is always there may be named to give it a limit.
@@ -596,6 +609,11 @@ kind = \"blackhole\"
             ("run_time = \"openmp\"\n", 1, "run_time: must be one of 'threads', 'rayon'"),
             ("metrics = \"0.0.0.0:9180\"\n", 1, "a loopback address"),
             (
+                "[martians]\naccept = [\"reserved\", \"loopback\"]\n",
+                2,
+                "a list of 'this-network', 'link-local', 'reserved'",
+            ),
+            (
                 "[[interface]]\nname = \"lan\"\ndevice = \"eth9\"\n",
                 8,
                 "duplicate interface name 'lan' (first on line 2)",
@@ -612,6 +630,9 @@ kind = \"blackhole\"
             assert!(error.reason.contains(part), "{text}: {error:?}");
             assert!(error.line == Some(line) || part == "cannot have VLANs", "{text}: {error:?}");
         }
+        let accepting = Config::parse(&format!("[martians]\naccept = [\"reserved\"]\n{GOOD}")).unwrap();
+        assert_eq!(accepting.martians, Martians { reserved: true, ..Martians::default() });
+        assert_eq!(Config::parse(GOOD).unwrap().martians, Martians::default());
         let stages = format!("shape = \"three-stages\"\nthreads = 3\nsend_threads = 2\n{GOOD}");
         let config = Config::parse(&stages).unwrap();
         assert_eq!(config.shape, Shape::Three { receive: 1, send: 2 });

@@ -103,6 +103,7 @@ pub(super) fn plan(
             vrfs: vrfs.to_vec(),
             hash: config.hash,
             icmp_rate: config.icmp_rate,
+            martians: config.martians,
             bridge: config.bridge,
             ..Fabric::default()
         },

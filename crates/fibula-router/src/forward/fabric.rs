@@ -6,6 +6,7 @@ use fibula::Table;
 use crate::packet::ethernet::Mac;
 use crate::packet::flow::{self, FlowHash};
 use crate::packet::ipv6;
+use crate::packet::martian::Martians;
 
 /// Marks a VLAN without an interface.
 const NONE: u16 = u16::MAX;
@@ -227,6 +228,8 @@ pub struct Fabric {
     pub bridge: bool,
     /// ICMP errors a second and in a burst, for each port of each worker.
     pub icmp_rate: (u32, u32),
+    /// The martians that are forwarded all the same.
+    pub martians: Martians,
     /// The router's own addresses, which no packet that it forwards has as its source.
     pub own: Own,
 }

@@ -4,6 +4,7 @@ use crate::drops::DropReason;
 use crate::io::Received;
 use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
 use crate::packet::flow::{self, Flow};
+use crate::packet::martian::Martians;
 use crate::packet::{ipv4, ipv6, mld, nd};
 
 use super::fabric::Fabric;
@@ -65,11 +66,16 @@ impl Item {
     }
 
     /// Returns whether packets with this source are never forwarded.
-    pub(super) fn is_martian_source(&self) -> bool {
+    pub(super) fn is_martian_source(&self, accepted: Martians) -> bool {
         match self.v6 {
             true => ipv6::is_martian_source(self.source),
-            false => ipv4::is_martian_source(self.source as u32),
+            false => ipv4::is_martian_source(self.source as u32, accepted),
         }
+    }
+
+    /// Returns whether the source means a station of the link alone.
+    pub(super) fn is_link_local_source(&self) -> bool {
+        self.v6 && ipv6::is_link_local(self.source)
     }
 }
 
@@ -119,7 +125,7 @@ pub(super) fn classify(
     match header.ether_type {
         IPV4 => {
             read_v4(item, packet)?;
-            Ok(scope_v4(item.destination as u32))
+            Ok(scope_v4(item.destination as u32, fabric.martians))
         }
         IPV6 => {
             read_v6(item, packet)?;
@@ -134,6 +140,9 @@ pub(super) fn classify(
 #[inline]
 fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
     let parsed = ipv4::parse(packet)?;
+    if parsed.is_beyond_datagram() {
+        return Err(DropReason::Ipv4Fragment);
+    }
     item.v6 = false;
     item.len = parsed.len;
     item.header = parsed.header;
@@ -172,14 +181,14 @@ fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
 }
 
 #[inline]
-fn scope_v4(destination: u32) -> Class {
+fn scope_v4(destination: u32, accepted: Martians) -> Class {
     if ipv4::is_multicast(destination) {
         return Class::Host(DropReason::Multicast);
     }
     if destination == u32::MAX {
         return Class::Host(DropReason::NoHost);
     }
-    if ipv4::is_martian_destination(destination) {
+    if ipv4::is_martian_destination(destination, accepted) {
         return Class::Host(DropReason::MartianDestination);
     }
     Class::Route

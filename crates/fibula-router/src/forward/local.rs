@@ -137,7 +137,7 @@ impl Worker {
         }
         let packet = &io.frame(item.index).bytes[item.range()];
         // Never answer frames sent to a group, because one packet would cause an answer of every router on the link.
-        let reply = if item.group || (item.is_martian_source() && !item.v6) {
+        let reply = if item.group || (!item.v6 && item.is_martian_source(self.fabric.martians)) {
             None
         } else if item.v6 {
             let own = &self.fabric.interfaces[usize::from(item.interface)];

@@ -8,7 +8,8 @@ use crate::io::{Io, Offload, complete_checksum};
 use crate::neighbour::{Answer, Key, Sender};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, Problem};
-use crate::packet::{fragment, ipv4, ipv6};
+use crate::packet::options::{self, Record, milliseconds_today};
+use crate::packet::{fragment, ipv4, ipv6, u32_at};
 
 use super::fabric::{Fabric, Gateway, Hop, Interface};
 use super::item::Item;
@@ -32,7 +33,7 @@ impl Worker {
         let offload = frame.offload;
         if item.header > 20 && !item.v6 {
             let header = &frame.bytes[item.start..item.start + item.header];
-            ipv4::check_options(header).map_err(|fault| {
+            options::check(header).map_err(|fault| {
                 let malformed = fault.reason == DropReason::Ipv4Options;
                 let problem = malformed.then_some(Problem::Parameter(fault.pointer));
                 Refused { reason: fault.reason, problem }
@@ -41,6 +42,9 @@ impl Worker {
         // Test the TTL before it is decremented: a packet with TTL 1 ends here (RFC 1812, section 5.3.1).
         if item.ttl <= 1 {
             return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
+        }
+        if item.is_link_local_source() && out != item.interface {
+            return Err(Refused::telling(DropReason::SourceScope, Problem::BeyondScope));
         }
         if !way.up {
             return Err(Refused::telling(away(way), Problem::HostUnreachable));
@@ -62,6 +66,9 @@ impl Worker {
         };
         let packet = &mut io.frame(item.index).bytes[item.range()];
         hop(packet, item.v6);
+        if item.header > 20 && !item.v6 {
+            record(fabric, way, key, &mut packet[..item.header]);
+        }
         if split {
             let scratch = &mut self.scratch[..item.len];
             scratch.copy_from_slice(packet);
@@ -161,9 +168,23 @@ impl Worker {
         }
         let packet = &io.frame(item.index).bytes[item.range()];
         if let Some(len) = self.complain(port, item.interface, item.v6, problem, packet, now_ns) {
-            let made = self.originate(io, item.vrf, item.v6, len, now_ns);
-            self.counters[port].make(if made { Made::IcmpError } else { Made::IcmpUnsent });
+            self.tell(io, port, item.interface, item.v6, len, now_ns);
         }
+    }
+
+    /// Sends the first `len` bytes of `message`, an ICMP error about a packet of an interface.
+    fn tell(&mut self, io: &mut impl Io, port: usize, interface: u16, v6: bool, len: usize, now_ns: u64) {
+        let to = ipv6::parse(&self.message[..len]).map_or(0, |parsed| parsed.destination);
+        let fabric = Arc::clone(&self.fabric);
+        let own = &fabric.interfaces[usize::from(interface)];
+        // No route leads to a link-local sender. The error leaves by the interface of the packet.
+        let made = if v6 && ipv6::is_link_local(to) {
+            let key = Key::v6(interface, to);
+            own.up && own.link_local().is_some() && self.originate_to(io, interface, key, true, len, now_ns)
+        } else {
+            self.originate(io, own.vrf, v6, len, now_ns)
+        };
+        self.counters[port].make(if made { Made::IcmpError } else { Made::IcmpUnsent });
     }
 
     /// Makes an ICMP error about a packet in `message`. Returns its length, or `None` if no error may be sent about the packet.
@@ -188,7 +209,7 @@ impl Worker {
             return Some(icmp::error_v6(&mut self.message, problem, source, packet));
         }
         let parsed = ipv4::parse(packet).ok()?;
-        if !icmp::may_answer_v4(packet, &parsed) || !self.limit(port, now_ns) {
+        if !icmp::may_answer_v4(packet, &parsed, self.fabric.martians) || !self.limit(port, now_ns) {
             return None;
         }
         let source = self.source_v4(vrf, interface, parsed.source).unwrap_or(0);
@@ -339,6 +360,10 @@ impl Worker {
         if let Some(from) = from {
             // Only a received packet has a hop to count. Packets of the router's own leave with their full TTL.
             hop(&mut self.scratch[..len], v6);
+            let header = usize::from(self.scratch[0] & 15) * 4;
+            if !v6 && header > 20 && header <= len {
+                record(&fabric, way, key, &mut self.scratch[..header]);
+            }
             if !v6 && len > way.mtu && offload.segment == 0 {
                 complete_checksum(&mut self.scratch[..len], &offload);
                 if let Err(reason) = self.fragments(io, way, mac, len, from) {
@@ -375,9 +400,7 @@ impl Worker {
         let scratch = std::mem::take(&mut self.scratch);
         let problem = Problem::HostUnreachable;
         if let Some(len) = self.complain(from, interface, v6, problem, &scratch[..len], now_ns) {
-            let vrf = self.fabric.interfaces[usize::from(interface)].vrf;
-            let made = self.originate(io, vrf, v6, len, now_ns);
-            self.counters[from].make(if made { Made::IcmpError } else { Made::IcmpUnsent });
+            self.tell(io, from, interface, v6, len, now_ns);
         }
         self.scratch = scratch;
     }
@@ -399,6 +422,16 @@ fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) ->
 
 fn hop(packet: &mut [u8], v6: bool) {
     if v6 { ipv6::hop(packet) } else { ipv4::hop(packet) }
+}
+
+/// Writes the route and the time into the options of an IPv4 header that ask for them, when the packet leaves for a neighbour.
+#[cold]
+fn record(fabric: &Fabric, way: &Interface, neighbour: Key, header: &mut [u8]) {
+    let to = if neighbour.v6 { u32_at(header, 16) } else { neighbour.address as u32 };
+    // An interface without addresses of its own has those of the router (RFC 1812, section 2.2.7).
+    let address = way.v4_towards(to).or_else(|| fabric.any_v4(way.vrf)).unwrap_or(0);
+    let is_own = |ip: u32| fabric.own.contains(way.vrf, false, ip.into());
+    Record { address, is_own, time: milliseconds_today }.write(header);
 }
 
 /// Returns whether a packet must be split for this MTU.

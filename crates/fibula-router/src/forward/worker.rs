@@ -370,11 +370,12 @@ fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<()
         return Err(DropReason::LinkBroadcast.into());
     }
     let interface = &fabric.interfaces[usize::from(item.interface)];
-    if item.is_martian_source() || fabric.own.contains(interface.vrf, item.v6, item.source) {
+    if item.is_martian_source(fabric.martians) || fabric.own.contains(interface.vrf, item.v6, item.source) {
         return Err(DropReason::MartianSource.into());
     }
     let urpf = interface.urpf;
-    if urpf == Urpf::Off {
+    // A link-local source is a station of this link, to which no route leads.
+    if urpf == Urpf::Off || item.is_link_local_source() {
         return Ok(());
     }
     let reason = if urpf == Urpf::Strict { DropReason::UrpfStrict } else { DropReason::UrpfLoose };

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
+use crate::packet::martian::Martians;
 use crate::packet::toeplitz::{KEY, Redirection};
 use crate::packet::{ipv4, ipv6};
 
@@ -62,9 +63,9 @@ impl Frames {
         let most = flows.unwrap_or(count).min(count);
         let headers: Vec<[u8; HEADERS]> = match keys {
             Keys::V4(keys) => {
-                let there = keys
-                    .iter()
-                    .filter(|&&key| !ipv4::is_martian_destination(key) && !ipv4::is_multicast(key));
+                let there = keys.iter().filter(|&&key| {
+                    !ipv4::is_martian_destination(key, Martians::default()) && !ipv4::is_multicast(key)
+                });
                 there
                     .cycle()
                     .take(most)

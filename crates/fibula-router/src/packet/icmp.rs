@@ -3,6 +3,7 @@
 use super::checksum;
 use super::ipv4::{self, Ipv4};
 use super::ipv6::{self, Ipv6, Upper};
+use super::martian::Martians;
 use super::{u32_at, u128_at};
 
 /// Room that any message fits in.
@@ -21,6 +22,8 @@ pub enum Problem {
     HostUnreachable,
     /// The route is prohibited.
     Prohibited,
+    /// The packet would leave the scope of its source (IPv6 alone).
+    BeyondScope,
     /// TTL or hop limit ran out.
     Expired,
     /// The packet exceeds this MTU.
@@ -34,7 +37,7 @@ impl Problem {
     fn v4(self) -> (u8, u8, u32) {
         match self {
             Self::NoRoute => (3, 0, 0),
-            Self::HostUnreachable => (3, 1, 0),
+            Self::HostUnreachable | Self::BeyondScope => (3, 1, 0),
             Self::Prohibited => (3, 13, 0),
             Self::Expired => (11, 0, 0),
             Self::TooBig(mtu) => (3, 4, mtu.min(0xffff) as u32),
@@ -48,6 +51,7 @@ impl Problem {
             Self::NoRoute => (1, 0, 0),
             Self::HostUnreachable => (1, 3, 0),
             Self::Prohibited => (1, 1, 0),
+            Self::BeyondScope => (1, 2, 0),
             Self::Expired => (3, 0, 0),
             // Below 1280 it would be an error of the link, which must fragment by itself (RFC 8200, section 5).
             Self::TooBig(mtu) => (2, 0, mtu.max(ipv6::MIN_MTU) as u32),
@@ -56,15 +60,16 @@ impl Problem {
     }
 }
 
-/// Returns whether an error about this packet may be sent (RFC 1812, section 4.3.2.7).
+/// Returns whether an error about this packet may be sent (RFC 1812, section 4.3.2.7). `accepted` are the martians that may be its
+/// source.
 #[must_use]
-pub fn may_answer_v4(packet: &[u8], parsed: &Ipv4) -> bool {
+pub fn may_answer_v4(packet: &[u8], parsed: &Ipv4, accepted: Martians) -> bool {
     let about_error = parsed.protocol == ipv4::ICMP
         // Echo, timestamp and similar types are queries. All other types count as errors, including unreadable ones.
         && !matches!(packet.get(parsed.header), Some(0 | 8..=10 | 13..=18 | 42 | 43));
     !about_error
         && !parsed.is_later_fragment()
-        && !ipv4::is_martian_source(parsed.source)
+        && !ipv4::is_martian_source(parsed.source, accepted)
         && !ipv4::is_multicast(parsed.destination)
         && parsed.destination != u32::MAX
 }
@@ -181,7 +186,8 @@ mod tests {
 
     #[test]
     fn errors_are_never_about_errors_groups_or_later_fragments() {
-        let may = |packet: Vec<u8>| may_answer_v4(&packet, &ipv4::parse(&packet).unwrap());
+        let may =
+            |packet: Vec<u8>| may_answer_v4(&packet, &ipv4::parse(&packet).unwrap(), Martians::default());
         let (a, b) = (0x0a00_0001, 0x0a00_0002);
         assert!(may(v4(17, &[0; 8], 0, a, b)));
         assert!(may(v4(1, &[8, 0, 0, 0], 0, a, b)), "a ping");

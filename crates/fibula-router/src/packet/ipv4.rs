@@ -3,6 +3,7 @@
 use crate::drops::DropReason;
 
 use super::checksum;
+use super::martian::Martians;
 use super::{u16_at, u32_at};
 
 /// Protocol number of ICMP.
@@ -11,6 +12,9 @@ pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const UDP: u8 = 17;
+
+/// Most bytes of a datagram.
+const MAX_LEN: usize = 65_535;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
@@ -48,6 +52,13 @@ impl Ipv4 {
     #[must_use]
     pub const fn is_later_fragment(&self) -> bool {
         self.fragment & OFFSET != 0
+    }
+
+    /// Returns whether the packet is a part of a datagram that would be longer than any may be.
+    #[inline]
+    #[must_use]
+    pub const fn is_beyond_datagram(&self) -> bool {
+        (self.fragment & OFFSET) as usize * 8 + self.len > MAX_LEN
     }
 
     /// Returns whether routers may not fragment the packet.
@@ -92,42 +103,6 @@ pub fn parse(packet: &[u8]) -> Result<Ipv4, DropReason> {
     })
 }
 
-/// Options that may not pass: which rule they break, and the byte of the header that a parameter problem points at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OptionFault {
-    /// The rule.
-    pub reason: DropReason,
-    /// Offset in the header.
-    pub pointer: u8,
-}
-
-/// Checks the options of a header of more than 20 bytes. Options that are neither malformed nor source routes pass as they are.
-///
-/// # Errors
-/// When an option ends beyond the header, or is a loose or strict source route.
-pub fn check_options(header: &[u8]) -> Result<(), OptionFault> {
-    let mut at = 20;
-    while at < header.len() {
-        let fault = |reason, at| Err(OptionFault { reason, pointer: at as u8 });
-        let len = match header[at] {
-            0 => return Ok(()),
-            1 => 1,
-            kind => {
-                let len = header.get(at + 1).copied().map_or(0, usize::from);
-                if len < 2 || at + len > header.len() {
-                    return fault(DropReason::Ipv4Options, at + 1);
-                }
-                if matches!(kind, 131 | 137) {
-                    return fault(DropReason::Ipv4SourceRoute, at);
-                }
-                len
-            }
-        };
-        at += len;
-    }
-    Ok(())
-}
-
 /// Counts one hop: TTL less one, and the checksum corrected for it.
 #[inline]
 pub fn hop(packet: &mut [u8]) {
@@ -150,18 +125,18 @@ pub fn write(header: &mut [u8], len: usize, ttl: u8, protocol: u8, source: u32, 
 }
 
 /// Returns whether packets from this address are never forwarded: unspecified, loopback, link-local, multicast, reserved and
-/// broadcast (RFC 1812, section 5.3.7; RFC 3927, section 2.7).
+/// broadcast (RFC 1812, section 5.3.7; RFC 3927, section 2.7), but for those that are accepted.
 #[inline]
 #[must_use]
-pub const fn is_martian_source(address: u32) -> bool {
-    matches!(address >> 24, 0 | 127 | 224..=255) || address >> 16 == 0xa9fe
+pub fn is_martian_source(address: u32, accepted: Martians) -> bool {
+    (matches!(address >> 24, 0 | 127 | 224..=255) || address >> 16 == 0xa9fe) && !accepted.contains(address)
 }
 
 /// Returns whether packets to this address are never forwarded. Multicast is not among them.
 #[inline]
 #[must_use]
-pub const fn is_martian_destination(address: u32) -> bool {
-    matches!(address >> 24, 0 | 127 | 240..=255) || address >> 16 == 0xa9fe
+pub fn is_martian_destination(address: u32, accepted: Martians) -> bool {
+    (matches!(address >> 24, 0 | 127 | 240..=255) || address >> 16 == 0xa9fe) && !accepted.contains(address)
 }
 
 /// Returns whether the address is multicast.
@@ -211,24 +186,6 @@ mod tests {
         let mut wrong = good.clone();
         wrong[15] ^= 1;
         assert_eq!(parse(&wrong), Err(DropReason::Ipv4Checksum));
-    }
-
-    #[test]
-    fn options_pass_but_for_source_routes_and_malformed_ones() {
-        let check = |options: &[u8]| {
-            let mut header = vec![0; 20];
-            header.extend(options);
-            check_options(&header).map_err(|fault| (fault.reason, fault.pointer))
-        };
-        assert_eq!(check(&[1, 1, 1, 0]), Ok(()));
-        assert_eq!(check(&[0, 131, 3, 4]), Ok(()), "after the end of options there are none");
-        assert_eq!(check(&[148, 4, 0, 0]), Ok(()), "router alert");
-        assert_eq!(check(&[7, 7, 4, 0, 0, 0, 0, 0]), Ok(()), "record route");
-        assert_eq!(check(&[131, 3, 4, 0]), Err((DropReason::Ipv4SourceRoute, 20)));
-        assert_eq!(check(&[1, 137, 3, 4]), Err((DropReason::Ipv4SourceRoute, 21)));
-        assert_eq!(check(&[7, 1, 0, 0]), Err((DropReason::Ipv4Options, 21)));
-        assert_eq!(check(&[1, 1, 1, 7]), Err((DropReason::Ipv4Options, 24)));
-        assert_eq!(check(&[7, 5, 0, 0]), Err((DropReason::Ipv4Options, 21)));
     }
 
     #[test]

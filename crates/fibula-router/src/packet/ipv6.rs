@@ -151,11 +151,12 @@ pub fn write(
     header[24..40].copy_from_slice(&destination.to_be_bytes());
 }
 
-/// Returns whether packets from this address are never forwarded: unspecified, loopback, link-local, multicast.
+/// Returns whether packets from this address are never forwarded: unspecified, loopback, multicast. Those from link-local
+/// addresses may not leave their link.
 #[inline]
 #[must_use]
 pub const fn is_martian_source(address: u128) -> bool {
-    address <= 1 || is_multicast(address) || is_link_local(address)
+    address <= 1 || is_multicast(address)
 }
 
 /// Returns whether packets to this address are never forwarded: unspecified and loopback. Link-local and multicast

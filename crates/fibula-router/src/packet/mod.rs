@@ -11,8 +11,10 @@ pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod limit;
+pub mod martian;
 pub mod mld;
 pub mod nd;
+pub mod options;
 pub mod toeplitz;
 
 /// Returns the 16 bits at `at`. Returns zero past the end, but callers exclude that by their checks of length.

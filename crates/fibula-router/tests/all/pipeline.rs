@@ -40,6 +40,40 @@ fn a_burst_to_an_unknown_neighbour_waits_and_the_rest_is_dropped() {
 }
 
 #[test]
+fn martians_that_are_accepted_are_forwarded_and_their_senders_are_told_and_answered() {
+    let mut fabric = network::fabric();
+    assert!(fabric.martians.insert("reserved"));
+    // Via 10.0.1.1, as 198.51.0.0/24.
+    let hop =
+        fabric.vrfs[0].table.reader().unwrap().pin().lookup(u32::from_be_bytes([198, 51, 0, 1])).unwrap();
+    network::route(&fabric, 0, "240.0.0.0/4", hop.id());
+    network::route(&fabric, 0, "0.0.0.0/8", hop.id());
+    let mut network = Network::with(fabric, Limits::default());
+    receive(
+        &mut network,
+        0,
+        [
+            "ip4 240.0.0.1 10.0.1.1 / udp 1 2",
+            "ip4 10.0.0.1 240.0.0.1 / udp 1 2",
+            // The error leaves by the route to its sender, which is the same.
+            "ip4 240.0.0.1 10.0.1.1 ttl=1 / udp 1 2",
+            "ip4 240.0.0.1 10.0.0.254 / icmp 8 0 00010002",
+            "ip4 0.0.0.1 10.0.1.1 / udp 1 2",
+            "ip4 10.0.0.1 0.0.0.1 / udp 1 2",
+            "ip4 255.255.255.255 10.0.1.1 / udp 1 2",
+        ]
+        .map(|packet| frame(&format!("eth R0 a / {packet}"))),
+    );
+    network.check();
+    let totals = network.totals(0);
+    assert_eq!((totals.forwarded, network.io.ports[1].output.len()), (2, 4), "{totals:?}");
+    assert_eq!(totals.made[Made::IcmpError as usize], 1);
+    assert_eq!(totals.made[Made::EchoReply as usize], 1);
+    assert_eq!(totals.dropped[DropReason::MartianSource.index()], 2);
+    assert_eq!(totals.dropped[DropReason::MartianDestination.index()], 1);
+}
+
+#[test]
 fn a_flood_to_unused_addresses_has_limits_and_stops_nobody() {
     let mut network =
         Network::with(network::fabric(), Limits { requests: 40, requests_prefix: 40, ..Limits::default() });
