@@ -1,0 +1,75 @@
+//! Files that are replaced while a program uses them.
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::file::Follower;
+
+use crate::error::{ErrorPlace, answer, call};
+use crate::input::{handle, path, put};
+use crate::options::{MAP, Options, OptionsPlace};
+use crate::table::Table;
+
+/// `fibula_follower`.
+pub struct Following(Mutex<Follower>);
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_follower_open(
+    file: *const c_char,
+    options: *const OptionsPlace,
+    follower: *mut *mut Following,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: what fibula.h asks of the caller, here and below.
+    unsafe {
+        call(error, || {
+            put(follower, ptr::null_mut())?;
+            let (file, options) = (path(file)?, Options::read(options)?);
+            let copied = || Follower::open_within(file, options.limits());
+            let opened = if options.has(MAP) {
+                Follower::map(file)
+                    .or_else(|error| if error.is_not_mapped() { copied() } else { Err(error) })?
+            } else {
+                copied()?
+            };
+            put(follower, Box::into_raw(Box::new(Following(Mutex::new(opened)))))
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_follower_free(follower: *mut Following) {
+    if !follower.is_null() {
+        // SAFETY: from `fibula_follower_open`, and given up.
+        answer((), || drop(unsafe { Box::from_raw(follower) }));
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_follower_poll(
+    follower: *mut Following,
+    is_new: *mut c_int,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_follower_open`.
+    unsafe {
+        call(error, || {
+            put(is_new, 0)?;
+            let follower = handle(follower, "the follower is NULL")?;
+            // A panic of another thread while it polled has left the table that was there.
+            let changed = follower.0.lock().unwrap_or_else(PoisonError::into_inner).poll()?;
+            put(is_new, c_int::from(changed))
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_follower_table(follower: *const Following) -> *mut Table {
+    answer(ptr::null_mut(), || {
+        // SAFETY: as in `fibula_follower_open`.
+        let Some(follower) = (unsafe { follower.as_ref() }) else { return ptr::null_mut() };
+        let follower = follower.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Table::of_file(Arc::clone(follower.table())).into_raw()
+    })
+}

@@ -1,0 +1,88 @@
+//! Pointers and counts of callers as slices. What can be checked of them is checked.
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+
+use crate::error::{Failure, Outcome};
+
+/// Returns what a pointer leads to.
+///
+/// # Safety
+/// The pointer is NULL, or one that this library gave out and that was not freed.
+pub unsafe fn handle<'a, T>(pointer: *const T, what: &'static str) -> Outcome<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or(Failure::argument(what))
+}
+
+/// Returns `count` elements that are read.
+///
+/// # Safety
+/// The pointer leads to so many elements that nobody changes meanwhile, or it is NULL, or the count is 0.
+pub unsafe fn elements<'a, T>(pointer: *const T, count: usize) -> Outcome<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(pointer, count)?;
+    // SAFETY: the caller's promise; the pointer is aligned and the bytes fit into the address space.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// Returns `count` elements that are written.
+///
+/// # Safety
+/// As for [`elements`], and nobody reads or writes them meanwhile. They are integers, for which all bytes are valid.
+pub unsafe fn elements_mut<'a, T>(pointer: *mut T, count: usize) -> Outcome<&'a mut [T]> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    check(pointer, count)?;
+    // SAFETY: as in `elements`.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) })
+}
+
+fn check<T>(pointer: *const T, count: usize) -> Outcome<()> {
+    if pointer.is_null() {
+        return Err(Failure::argument("an array is NULL"));
+    }
+    if !pointer.is_aligned() {
+        return Err(Failure::argument("an array is not aligned to its elements"));
+    }
+    match count.checked_mul(size_of::<T>()) {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
+        _ => Err(Failure::argument("an array is longer than the address space")),
+    }
+}
+
+/// Returns a path.
+///
+/// # Safety
+/// The pointer is NULL or leads to a text that ends with 0.
+pub unsafe fn path<'a>(path: *const c_char) -> Outcome<&'a Path> {
+    if path.is_null() {
+        return Err(Failure::argument("the path is NULL"));
+    }
+    // SAFETY: the caller's promise.
+    let path = unsafe { CStr::from_ptr(path) };
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        Ok(Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())))
+    }
+    #[cfg(not(unix))]
+    {
+        path.to_str().map(Path::new).map_err(|_| Failure::argument("the path is not UTF-8"))
+    }
+}
+
+/// Writes a result.
+///
+/// # Safety
+/// The place is NULL or may be written.
+pub unsafe fn put<T>(place: *mut T, value: T) -> Outcome<()> {
+    if place.is_null() {
+        return Err(Failure::argument("the place for the result is NULL"));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { place.write(value) };
+    Ok(())
+}

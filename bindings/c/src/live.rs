@@ -1,0 +1,367 @@
+//! Tables that change while threads look addresses up in them.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use engine::live::{Options as LiveOptions, Pinned, Reader, Table as LiveTable};
+use engine::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
+use engine::rib::DualRib;
+use fibula_column::{Column, LookupOptions, lookup_pinned};
+
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
+use crate::input::{elements, elements_mut, handle, put};
+use crate::lookup::{column4, column6};
+use crate::options::{MASK, Options, OptionsPlace};
+use crate::table::Table;
+
+/// `fibula_live`.
+pub struct Live {
+    table: LiveTable,
+    options: Options,
+}
+
+/// `fibula_reader`.
+pub struct LiveReader {
+    /// The pin, of which `reader` is borrowed as long as it is there.
+    pin: Option<Pinned<'static>>,
+    /// From `Box::into_raw`, so that it does not move and nothing else borrows it.
+    reader: *mut Reader,
+}
+
+impl LiveReader {
+    fn pin(&mut self) {
+        match &mut self.pin {
+            Some(pin) => pin.refresh(),
+            // SAFETY: the reader lives until `drop`, which ends the pin before it; it is borrowed here alone, and only while there is
+            // no pin.
+            None => self.pin = Some(unsafe { &mut *self.reader }.pin()),
+        }
+    }
+
+    /// Runs lookups under the pin; where there is none, under one that ends with them.
+    fn pinned<T>(&mut self, run: impl FnOnce(&Pinned<'static>) -> T) -> Option<T> {
+        let stays = self.pin.is_some();
+        if !stays {
+            self.pin();
+        }
+        let result = self.pin.as_ref().map(run);
+        if !stays {
+            self.pin = None;
+        }
+        result
+    }
+}
+
+impl Drop for LiveReader {
+    fn drop(&mut self) {
+        self.pin = None;
+        // SAFETY: from `Box::into_raw`, and no pin borrows it any more.
+        drop(unsafe { Box::from_raw(self.reader) });
+    }
+}
+
+/// `fibula_change`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct ChangePlace {
+    address: [u8; 16],
+    family: u8,
+    length: u8,
+    reserved: [u8; 2],
+    id: u32,
+}
+
+const _: () = assert!(size_of::<ChangePlace>() == 24);
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_new(
+    options: *const OptionsPlace,
+    live: *mut *mut Live,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: what fibula.h asks of the caller, here and below.
+    unsafe {
+        call(error, || {
+            put(live, ptr::null_mut())?;
+            let options = Options::read(options)?;
+            let table_options = LiveOptions { limits: options.limits(), ..LiveOptions::default() };
+            let table = LiveTable::from_routes(DualRib::within(options.limits()), table_options)?;
+            put(live, Box::into_raw(Box::new(Live { table, options })))
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_free(live: *mut Live) {
+    if !live.is_null() {
+        // SAFETY: from `fibula_live_new`, and given up.
+        answer((), || drop(unsafe { Box::from_raw(live) }));
+    }
+}
+
+impl Live {
+    fn prefix<K: Key>(&self, address: K, length: u8) -> Outcome<Prefix<K>> {
+        let prefix = if self.options.has(MASK) {
+            Prefix::masked(address, length)
+        } else {
+            Prefix::new(address, length)
+        };
+        prefix.map_err(|error| Failure::new(Code::Invalid, error.to_string()))
+    }
+
+    fn change(&self, prefix: impl Into<IpPrefix>, id: u32) -> Outcome<()> {
+        let prefix = prefix.into();
+        match NextHop::new(id) {
+            Some(next_hop) => self.table.insert(prefix, next_hop)?,
+            None => self.table.remove(prefix)?,
+        };
+        Ok(())
+    }
+}
+
+const NO_TABLE: &str = "the table is NULL";
+const NO_READER: &str = "the reader is NULL";
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_set4(
+    live: *const Live,
+    address: u32,
+    length: u8,
+    id: u32,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(error, || {
+            let live = handle(live, NO_TABLE)?;
+            live.change(live.prefix(address, length)?, id)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_set6(
+    live: *const Live,
+    address: *const u8,
+    length: u8,
+    id: u32,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(error, || {
+            let live = handle(live, NO_TABLE)?;
+            let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
+            live.change(live.prefix(u128::from_be_bytes(*address), length)?, id)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_apply(
+    live: *const Live,
+    changes: *const ChangePlace,
+    count: usize,
+    error: *mut ErrorPlace,
+) -> c_int {
+    fn change<K: Key>(prefix: Prefix<K>, id: u32) -> Change<K> {
+        NextHop::new(id)
+            .map_or(Change::Remove(prefix), |next_hop| Change::Insert(Route::new(prefix, next_hop)))
+    }
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(error, || {
+            let live = handle(live, NO_TABLE)?;
+            let (mut v4, mut v6) = (Vec::new(), Vec::new());
+            for (row, &ChangePlace { address, family, length, id, .. }) in
+                elements(changes, count)?.iter().enumerate()
+            {
+                match family {
+                    4 => {
+                        let [a, b, c, d, ..] = address;
+                        let prefix = live.prefix(u32::from_be_bytes([a, b, c, d]), length);
+                        v4.push(change(prefix.map_err(|failure| failure.at(row))?, id));
+                    }
+                    6 => {
+                        let prefix = live.prefix(u128::from_be_bytes(address), length);
+                        v6.push(change(prefix.map_err(|failure| failure.at(row))?, id));
+                    }
+                    _ => return Err(Failure::new(Code::Invalid, "a family is 4 or 6").at(row)),
+                }
+            }
+            live.table.apply_atomic(&v4, &v6)?;
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_lookup4(live: *const Live, address: u32) -> u32 {
+    answer(0, || {
+        // SAFETY: as in `fibula_live_new`.
+        let live = unsafe { live.as_ref() };
+        NextHop::word(live.and_then(|live| live.table.lookup(address).ok().flatten()))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_lookup6(live: *const Live, address: *const u8) -> u32 {
+    answer(0, || {
+        // SAFETY: as in `fibula_live_new`.
+        let (live, address) = unsafe { (live.as_ref(), address.cast::<[u8; 16]>().as_ref()) };
+        let (Some(live), Some(address)) = (live, address) else { return 0 };
+        NextHop::word(live.table.lookup(u128::from_be_bytes(*address)).ok().flatten())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_count(live: *const Live) -> i64 {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe { counted(ptr::null_mut(), || Ok(handle(live, NO_TABLE)?.table.len()? as i64)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_flush(live: *const Live, error: *mut ErrorPlace) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(error, || {
+            let live = handle(live, NO_TABLE)?;
+            live.table.flush()?;
+            live.table.maintain()?;
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_snapshot(
+    live: *const Live,
+    table: *mut *mut Table,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(error, || {
+            put(table, ptr::null_mut())?;
+            let live = handle(live, NO_TABLE)?;
+            put(table, Table::build(live.table.routes()?, &live.options)?.into_raw())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_new(
+    live: *const Live,
+    reader: *mut *mut LiveReader,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(error, || {
+            put(reader, ptr::null_mut())?;
+            let own = Box::into_raw(Box::new(handle(live, NO_TABLE)?.table.reader()?));
+            put(reader, Box::into_raw(Box::new(LiveReader { pin: None, reader: own })))
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_free(reader: *mut LiveReader) {
+    if !reader.is_null() {
+        // SAFETY: from `fibula_reader_new`, and given up.
+        answer((), || drop(unsafe { Box::from_raw(reader) }));
+    }
+}
+
+/// Returns a reader, which belongs to the thread of the caller.
+///
+/// # Safety
+/// The pointer is NULL or a reader that no other thread uses.
+unsafe fn own<'a>(reader: *mut LiveReader) -> Outcome<&'a mut LiveReader> {
+    // SAFETY: the caller's promise.
+    unsafe { reader.as_mut() }.ok_or(Failure::argument(NO_READER))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_pin(reader: *mut LiveReader) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(ptr::null_mut(), || {
+            own(reader)?.pin();
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_unpin(reader: *mut LiveReader) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(ptr::null_mut(), || {
+            own(reader)?.pin = None;
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_lookup4(reader: *mut LiveReader, address: u32) -> u32 {
+    answer(0, || {
+        // SAFETY: as in `fibula_live_new`.
+        let reader = unsafe { reader.as_mut() };
+        NextHop::word(reader.and_then(|reader| reader.pinned(|pin| pin.lookup(address)).flatten()))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_lookup6(reader: *mut LiveReader, address: *const u8) -> u32 {
+    answer(0, || {
+        // SAFETY: as in `fibula_live_new`.
+        let (reader, address) = unsafe { (reader.as_mut(), address.cast::<[u8; 16]>().as_ref()) };
+        let (Some(reader), Some(address)) = (reader, address) else { return 0 };
+        NextHop::word(reader.pinned(|pin| pin.lookup(u128::from_be_bytes(*address))).flatten())
+    })
+}
+
+/// Looks a column up under the pin of a reader.
+fn look_up(reader: &mut LiveReader, column: &Column<'_>, ids: &mut [u32]) -> Outcome<()> {
+    let run = |pin: &Pinned<'static>| lookup_pinned(pin, column, ids, &LookupOptions::default());
+    if let Some(result) = reader.pinned(run) {
+        result?;
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_lookup4_bulk(
+    reader: *mut LiveReader,
+    addresses: *const c_void,
+    stride: usize,
+    flags: u32,
+    ids: *mut u32,
+    count: usize,
+) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(ptr::null_mut(), || {
+            look_up(own(reader)?, &column4(addresses, stride, flags, count)?, elements_mut(ids, count)?)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_reader_lookup6_bulk(
+    reader: *mut LiveReader,
+    addresses: *const c_void,
+    stride: usize,
+    flags: u32,
+    ids: *mut u32,
+    count: usize,
+) -> c_int {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        call(ptr::null_mut(), || {
+            look_up(own(reader)?, &column6(addresses, stride, flags, count)?, elements_mut(ids, count)?)
+        })
+    }
+}

@@ -1,0 +1,398 @@
+//! Tables that do not change: opened from files, or built from arrays.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::io::Cursor;
+use std::ops::ControlFlow;
+use std::ptr;
+use std::sync::Arc;
+
+use engine::fib::{DualFib, Fib, registry};
+use engine::file::{self, Contents, Half, StoredRoutes, TableFile};
+use engine::net::{Key, NextHop, Prefix, Route, Routes};
+use engine::rib::{DualRib, Rib};
+use fibula_column::TableView;
+
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
+use crate::input::{elements, handle, path, put};
+use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
+
+/// `fibula_table`. C counts references to it; each is one of an `Arc`.
+pub struct Table(Source);
+
+enum Source {
+    File(Arc<TableFile>),
+    Built(Box<Built>),
+}
+
+struct Built {
+    fibs: DualFib,
+    ribs: DualRib,
+    /// The engines' names, of IPv4 and of IPv6.
+    engines: [&'static str; 2],
+}
+
+/// `fibula_routes`.
+#[repr(C)]
+pub struct RoutesPlace {
+    addresses: *const c_void,
+    lengths: *const u8,
+    ids: *const u32,
+    count: usize,
+}
+
+impl Table {
+    pub fn of_file(file: Arc<TableFile>) -> Self {
+        Self(Source::File(file))
+    }
+
+    /// Compiles routes.
+    pub fn build(ribs: DualRib, options: &Options) -> Outcome<Self> {
+        let fast = options.has(FASTEST);
+        let names = [if fast { "dir-18-lines" } else { "dir-17-bitmap" }, "dir-btree"];
+        let v4 = built::<u32>(names[0], &ribs.v4, options)?;
+        let v6 = built::<u128>(names[1], &ribs.v6, options)?;
+        Ok(Self(Source::Built(Box::new(Built { fibs: DualFib { v4, v6 }, ribs, engines: names }))))
+    }
+
+    pub fn view(&self) -> TableView<'_> {
+        match &self.0 {
+            Source::File(file) => TableView::from(&**file),
+            Source::Built(built) => TableView::from(&built.fibs),
+        }
+    }
+
+    #[inline]
+    pub fn lookup4(&self, key: u32) -> Option<NextHop> {
+        match &self.0 {
+            Source::File(file) => file.v4.lookup(key),
+            Source::Built(built) => built.fibs.v4.lookup_key(key),
+        }
+    }
+
+    #[inline]
+    pub fn lookup6(&self, key: u128) -> Option<NextHop> {
+        match &self.0 {
+            Source::File(file) => file.v6.lookup(key),
+            Source::Built(built) => built.fibs.v6.lookup_key(key),
+        }
+    }
+
+    /// Returns the reference that C gets.
+    pub fn into_raw(self) -> *mut Self {
+        Arc::into_raw(Arc::new(self)).cast_mut()
+    }
+}
+
+fn built<K: Key>(name: &str, rib: &Rib<K>, options: &Options) -> Outcome<Box<dyn Fib<K>>> {
+    let engine = registry::find::<K>(name).map_err(|error| Failure::new(Code::Bug, error.to_string()))?;
+    Ok(engine.build(rib, options.limits())?)
+}
+
+/// Opens a file: mapped if that is wanted and possible, otherwise as a verified copy.
+pub fn open(path: &std::path::Path, options: &Options) -> Outcome<TableFile> {
+    if !options.has(MAP) {
+        return Ok(TableFile::open_within(path, options.limits())?);
+    }
+    match TableFile::map(path) {
+        Ok(file) => {
+            if options.has(VERIFY) {
+                file.verify()?;
+            }
+            Ok(file)
+        }
+        Err(error) if error.is_not_mapped() => Ok(TableFile::open_within(path, options.limits())?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_open(
+    file: *const c_char,
+    options: *const OptionsPlace,
+    table: *mut *mut Table,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: what fibula.h asks of the caller, here and below.
+    unsafe {
+        call(error, || {
+            put(table, ptr::null_mut())?;
+            let opened = open(path(file)?, &Options::read(options)?)?;
+            put(table, Table::of_file(Arc::new(opened)).into_raw())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_open_memory(
+    image: *const c_void,
+    bytes: usize,
+    options: *const OptionsPlace,
+    table: *mut *mut Table,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_table_open`.
+    unsafe {
+        call(error, || {
+            put(table, ptr::null_mut())?;
+            let image = elements(image.cast::<u8>(), bytes)?;
+            let opened = TableFile::copy_of(Cursor::new(image), Options::read(options)?.limits())?;
+            put(table, Table::of_file(Arc::new(opened)).into_raw())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_build(
+    ipv4: *const RoutesPlace,
+    ipv6: *const RoutesPlace,
+    options: *const OptionsPlace,
+    table: *mut *mut Table,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_table_open`.
+    unsafe {
+        call(error, || {
+            put(table, ptr::null_mut())?;
+            let options = Options::read(options)?;
+            let mut ribs = DualRib::within(options.limits());
+            if let Some(routes) = ipv4.as_ref() {
+                let addresses = elements(routes.addresses.cast::<u32>(), routes.count)?;
+                insert(&mut ribs.v4, addresses.iter().copied(), routes, &options)?;
+            }
+            if let Some(routes) = ipv6.as_ref() {
+                let addresses = elements(routes.addresses.cast::<[u8; 16]>(), routes.count)?;
+                insert(
+                    &mut ribs.v6,
+                    addresses.iter().map(|bytes| u128::from_be_bytes(*bytes)),
+                    routes,
+                    &options,
+                )?;
+            }
+            put(table, Table::build(ribs, &options)?.into_raw())
+        })
+    }
+}
+
+/// Inserts the routes of arrays.
+///
+/// # Safety
+/// The arrays are as long as the routes say.
+unsafe fn insert<K: Key>(
+    rib: &mut Rib<K>,
+    addresses: impl Iterator<Item = K>,
+    routes: &RoutesPlace,
+    options: &Options,
+) -> Outcome<()> {
+    // SAFETY: the caller's promise.
+    let (lengths, ids) =
+        unsafe { (elements(routes.lengths, routes.count)?, elements(routes.ids, routes.count)?) };
+    for (row, ((address, &len), &id)) in addresses.zip(lengths).zip(ids).enumerate() {
+        let prefix = if options.has(MASK) { Prefix::masked(address, len) } else { Prefix::new(address, len) };
+        let prefix = prefix.map_err(|error| Failure::new(Code::Invalid, error.to_string()).at(row))?;
+        let next_hop = NextHop::new(id)
+            .ok_or_else(|| Failure::new(Code::Invalid, "0 is not the id of a route").at(row))?;
+        if rib.insert(Route::new(prefix, next_hop))?.is_some() && !options.has(LAST_WINS) {
+            let message = format!("{prefix} is there already; FIBULA_LAST_WINS replaces it");
+            return Err(Failure::new(Code::Invalid, message).at(row));
+        }
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_save(
+    table: *const Table,
+    file: *const c_char,
+    error: *mut ErrorPlace,
+) -> c_int {
+    // SAFETY: as in `fibula_table_open`.
+    unsafe {
+        call(error, || {
+            let mut contents = Contents::default();
+            match &handle(table, "the table is NULL")?.0 {
+                Source::Built(built) => {
+                    contents.v4 = Half::new(&*built.fibs.v4, &built.ribs.v4);
+                    contents.v6 = Half::new(&*built.fibs.v6, &built.ribs.v6);
+                }
+                Source::File(file) => {
+                    contents.v4.fib = file.v4.fib.as_deref();
+                    contents.v4.routes = file.v4.routes.as_ref().map(|routes| routes as &dyn Routes<u32>);
+                    contents.v6.fib = file.v6.fib.as_deref();
+                    contents.v6.routes = file.v6.routes.as_ref().map(|routes| routes as &dyn Routes<u128>);
+                    contents.values = file.values().map(|(id, value)| (id, value.to_vec())).collect();
+                }
+            }
+            Ok(file::save(path(file)?, &contents)?)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_ref(table: *mut Table) -> *mut Table {
+    if !table.is_null() {
+        // SAFETY: the caller has a reference, which is from `into_raw`.
+        unsafe { Arc::increment_strong_count(table) };
+    }
+    table
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_unref(table: *mut Table) {
+    if !table.is_null() {
+        // SAFETY: the caller gives its reference up, which is from `into_raw`.
+        answer((), || drop(unsafe { Arc::from_raw(table) }));
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_is_mapped(table: *const Table) -> c_int {
+    // SAFETY: as in `fibula_table_open`.
+    let table = unsafe { table.as_ref() };
+    table.map_or(0, |table| c_int::from(matches!(&table.0, Source::File(file) if file.is_mapped())))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_bytes(table: *const Table) -> u64 {
+    answer(0, || {
+        // SAFETY: as in `fibula_table_open`.
+        let Some(table) = (unsafe { table.as_ref() }) else { return 0 };
+        let memory = match &table.0 {
+            Source::File(file) => file.memory(),
+            Source::Built(built) => built.fibs.memory() + built.ribs.memory(),
+        };
+        memory.held_bytes() as u64
+    })
+}
+
+/// Returns the routes of a family.
+fn routes(table: &Table, family: c_int) -> Outcome<usize> {
+    let absent = || Failure::new(Code::Absent, "the file has no routes of this family, only an engine");
+    match (&table.0, family) {
+        (Source::Built(built), 4) => Ok(built.ribs.v4.len()),
+        (Source::Built(built), 6) => Ok(built.ribs.v6.len()),
+        (Source::File(file), 4) if file.v4.is_empty() => Ok(0),
+        (Source::File(file), 6) if file.v6.is_empty() => Ok(0),
+        (Source::File(file), 4) => file.v4.routes.as_ref().map(StoredRoutes::len).ok_or_else(absent),
+        (Source::File(file), 6) => file.v6.routes.as_ref().map(StoredRoutes::len).ok_or_else(absent),
+        _ => Err(Failure::argument("a family is 4 or 6")),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_count(table: *const Table, family: c_int) -> i64 {
+    // SAFETY: as in `fibula_table_open`.
+    unsafe { counted(ptr::null_mut(), || Ok(routes(handle(table, "the table is NULL")?, family)? as i64)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_table_engine(table: *const Table, family: c_int) -> *const c_char {
+    // SAFETY: as in `fibula_table_open`.
+    let Some(table) = (unsafe { table.as_ref() }) else { return ptr::null() };
+    let name = match (&table.0, family) {
+        (Source::Built(built), 4) => Some(built.engines[0]),
+        (Source::Built(built), 6) => Some(built.engines[1]),
+        (Source::File(file), 4) => file.v4.engine,
+        (Source::File(file), 6) => file.v6.engine,
+        _ => None,
+    };
+    // Names that end with 0, because those of the registry do not.
+    match name {
+        Some("dir-17-bitmap") => c"dir-17-bitmap".as_ptr(),
+        Some("dir-18-lines") => c"dir-18-lines".as_ptr(),
+        Some("dir-btree") => c"dir-btree".as_ptr(),
+        Some("range-btree") => c"range-btree".as_ptr(),
+        Some("planb") => c"planb".as_ptr(),
+        Some("dir-24-8") => c"dir-24-8".as_ptr(),
+        Some("binary-trie") => c"binary-trie".as_ptr(),
+        Some(_) => c"another engine".as_ptr(),
+        None => ptr::null(),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_value(
+    table: *const Table,
+    id: u32,
+    value: *mut *const u8,
+    bytes: *mut usize,
+) -> c_int {
+    // SAFETY: as in `fibula_table_open`.
+    unsafe {
+        call(ptr::null_mut(), || {
+            let found = match &handle(table, "the table is NULL")?.0 {
+                Source::File(file) => NextHop::new(id).and_then(|id| file.value(id)),
+                Source::Built(_) => None,
+            };
+            let found = found.ok_or_else(|| Failure::new(Code::Absent, "the id has no value"))?;
+            put(value, found.as_ptr())?;
+            put(bytes, found.len())
+        })
+    }
+}
+
+type Each4 = unsafe extern "C" fn(u32, u8, u32, *mut c_void) -> c_int;
+type Each6 = unsafe extern "C" fn(*const u8, u8, u32, *mut c_void) -> c_int;
+
+/// Calls `each` with every route until it returns something else than 0, which is returned.
+fn iterate<K: Key>(
+    mut routes: impl Iterator<Item = Route<K>>,
+    each: &mut dyn FnMut(Route<K>) -> c_int,
+) -> i64 {
+    let stop = routes.try_for_each(|route| match each(route) {
+        0 => ControlFlow::Continue(()),
+        code => ControlFlow::Break(code),
+    });
+    stop.break_value().map_or(0, i64::from)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_iterate4(
+    table: *const Table,
+    each: Option<Each4>,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: as in `fibula_table_open`; the callback is called with what it is declared to take.
+    unsafe {
+        counted(ptr::null_mut(), || {
+            let table = handle(table, "the table is NULL")?;
+            let each = each.ok_or(Failure::argument("the callback is NULL"))?;
+            let mut each =
+                |route: Route<u32>| each(route.prefix.addr(), route.prefix.len(), route.next_hop.id(), user);
+            routes(table, 4)?;
+            Ok(match &table.0 {
+                Source::Built(built) => iterate(built.ribs.v4.iter(), &mut each),
+                Source::File(file) => match &file.v4.routes {
+                    Some(routes) => iterate(routes.iter(), &mut each),
+                    None => 0,
+                },
+            })
+        }) as c_int
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_iterate6(
+    table: *const Table,
+    each: Option<Each6>,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: as in `fibula_iterate4`.
+    unsafe {
+        counted(ptr::null_mut(), || {
+            let table = handle(table, "the table is NULL")?;
+            let each = each.ok_or(Failure::argument("the callback is NULL"))?;
+            let mut each = |route: Route<u128>| {
+                let address = route.prefix.addr().to_be_bytes();
+                each(address.as_ptr(), route.prefix.len(), route.next_hop.id(), user)
+            };
+            routes(table, 6)?;
+            Ok(match &table.0 {
+                Source::Built(built) => iterate(built.ribs.v6.iter(), &mut each),
+                Source::File(file) => match &file.v6.routes {
+                    Some(routes) => iterate(routes.iter(), &mut each),
+                    None => 0,
+                },
+            })
+        }) as c_int
+    }
+}

@@ -1,0 +1,331 @@
+/* Every call, with what it must answer and what it must refuse: calls FOLDER prints what differs. */
+#include <fibula.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int wrong;
+
+#define IS(expected, call)                                                                            \
+    do {                                                                                              \
+        long long found = (long long)(call);                                                          \
+        if (found != (long long)(expected)) {                                                         \
+            printf("%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #call, found, (long long)(expected)); \
+            wrong = 1;                                                                                \
+        }                                                                                             \
+    } while (0)
+
+static fibula_error error;
+
+static void says(long long row, const char *part) {
+    if (strstr(error.message, part) == NULL || error.row != (uint64_t)row) {
+        printf("row %lld: '%s' has no '%s'\n", (long long)error.row, error.message, part);
+        wrong = 1;
+    }
+}
+
+static const uint8_t net6[16] = {0x20, 0x01, 0x0d, 0xb8};
+static const uint8_t host6[16] = {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+static fibula_table *table_of_three(uint32_t flags) {
+    const uint32_t addresses[] = {0x0a000000, 0x0a010000}, ids[] = {1, 0x7fffffff};
+    const uint8_t lengths[] = {8, 16}, length6 = 32;
+    const uint32_t id6 = 0xffffffff;
+    const fibula_routes ipv4 = {addresses, lengths, ids, 2}, ipv6 = {net6, &length6, &id6, 1};
+    fibula_options options = FIBULA_OPTIONS;
+    options.flags = flags;
+    fibula_table *table = NULL;
+    IS(0, fibula_table_build(&ipv4, &ipv6, &options, &table, &error));
+    return table;
+}
+
+static int first4(uint32_t address, uint8_t length, uint32_t id, void *user) {
+    uint64_t *sum = user;
+    *sum += address + length + id;
+    return 0;
+}
+
+static int stop6(const uint8_t *address, uint8_t length, uint32_t id, void *user) {
+    (void)user;
+    return address[0] == 0x20 && length == 32 && id == 0xffffffff ? 5 : 6;
+}
+
+static void tables(const char *folder) {
+    char path[4096], other[4096];
+    snprintf(path, sizeof path, "%s/table.fibula", folder);
+    snprintf(other, sizeof other, "%s/none", folder);
+    fibula_table *table = table_of_three(0);
+    IS(0, strcmp(fibula_table_engine(table, 4), "dir-17-bitmap"));
+    IS(0, strcmp(fibula_table_engine(table, 6), "dir-btree"));
+    IS(1, fibula_table_engine(table, 5) == NULL);
+    IS(2, fibula_table_count(table, 4));
+    IS(1, fibula_table_count(table, 6));
+    IS(FIBULA_E_ARGUMENT, fibula_table_count(table, 5));
+    IS(1, fibula_table_bytes(table) > 1000);
+    IS(0x7fffffff, fibula_lookup4(table, 0x0a010001));
+    IS(1, fibula_lookup4(table, 0x0a020001));
+    IS(0, fibula_lookup4(table, 0x0b000000));
+    IS(0xffffffffu, fibula_lookup6(table, host6));
+    uint64_t sum = 0;
+    IS(0, fibula_iterate4(table, first4, &sum));
+    IS(0x0a000000u + 8 + 1 + 0x0a010000u + 16 + 0x7fffffffu, sum);
+    IS(5, fibula_iterate6(table, stop6, NULL));
+    IS(FIBULA_E_ARGUMENT, fibula_iterate6(table, NULL, NULL));
+
+    IS(0, fibula_table_save(table, path, &error));
+    IS(0, fibula_table_is_mapped(table));
+    fibula_options options = FIBULA_OPTIONS;
+    options.flags = FIBULA_MAP | FIBULA_VERIFY;
+    fibula_table *mapped;
+    IS(0, fibula_table_open(path, &options, &mapped, &error));
+    IS(1, fibula_table_is_mapped(mapped));
+    IS(0x7fffffff, fibula_lookup4(mapped, 0x0a010001));
+    IS(2, fibula_table_count(mapped, 4));
+    IS(5, fibula_iterate6(mapped, stop6, NULL));
+    const uint8_t *value;
+    size_t bytes;
+    IS(FIBULA_E_ABSENT, fibula_value(mapped, 1, &value, &bytes));
+    IS(1, fibula_table_ref(mapped) == mapped);
+    fibula_table_unref(mapped);
+    IS(1, fibula_lookup4(mapped, 0x0a020001));
+    /* A file of an engine that cannot be mapped is copied. */
+    fibula_table *fast = table_of_three(FIBULA_FASTEST), *copied;
+    IS(0, strcmp(fibula_table_engine(fast, 4), "dir-18-lines"));
+    IS(0, fibula_table_save(fast, path, &error));
+    IS(0, fibula_table_open(path, &options, &copied, &error));
+    IS(0, fibula_table_is_mapped(copied));
+    IS(0x7fffffff, fibula_lookup4(copied, 0x0a010001));
+    /* The file that was mapped is another one now; the mapping goes on. */
+    IS(0x7fffffff, fibula_lookup4(mapped, 0x0a010001));
+    fibula_table_unref(mapped);
+    fibula_table_unref(copied);
+
+    FILE *file = fopen(path, "rb");
+    static unsigned char image[1 << 22];
+    size_t size = fread(image, 1, sizeof image, file);
+    fclose(file);
+    IS(0, fibula_table_open_memory(image, size, NULL, &copied, &error));
+    IS(1, fibula_lookup4(copied, 0x0a020001));
+    fibula_table_unref(copied);
+    IS(FIBULA_E_DAMAGED, fibula_table_open_memory(image, size / 2, NULL, &copied, &error));
+    IS(1, copied == NULL);
+    image[size / 2] ^= 1;
+    IS(FIBULA_E_DAMAGED, fibula_table_open_memory(image, size, NULL, &copied, &error));
+    image[size / 2] ^= 1;
+    IS(FIBULA_E_FOREIGN, fibula_table_open_memory("0123456789", 10, NULL, &copied, &error));
+    options.memory_limit = 1000;
+    options.flags = 0;
+    IS(FIBULA_E_MEMORY, fibula_table_open_memory(image, size, &options, &copied, &error));
+    IS(FIBULA_E_SYSTEM, fibula_table_open(other, NULL, &copied, &error));
+    says(-1, "No such file");
+    IS(FIBULA_E_SYSTEM, fibula_table_save(fast, folder, &error));
+    fibula_table_unref(fast);
+
+    IS(FIBULA_E_ARGUMENT, fibula_table_open(NULL, NULL, &copied, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_table_open(path, NULL, NULL, &error));
+    options.flags = 0x8000;
+    IS(FIBULA_E_ARGUMENT, fibula_table_open(path, &options, &copied, NULL));
+    options = FIBULA_OPTIONS;
+    options.size = 12;
+    IS(FIBULA_E_ARGUMENT, fibula_table_open(path, &options, &copied, &error));
+    says(-1, "FIBULA_OPTIONS");
+    IS(FIBULA_E_ARGUMENT, fibula_table_save(NULL, path, &error));
+    IS(0, fibula_lookup4(NULL, 1));
+    IS(0, fibula_lookup6(NULL, host6));
+    IS(0, fibula_lookup6(table, NULL));
+    IS(0, fibula_table_is_mapped(NULL));
+    IS(0, fibula_table_bytes(NULL));
+    IS(FIBULA_E_ARGUMENT, fibula_table_count(NULL, 4));
+    IS(1, fibula_table_engine(NULL, 4) == NULL);
+    IS(1, fibula_table_ref(NULL) == NULL);
+    fibula_table_unref(NULL);
+    fibula_table_unref(table);
+}
+
+static void builds(void) {
+    uint32_t addresses[] = {0x0a000001, 0x0a000000, 0x0a000000}, ids[] = {1, 2, 3};
+    uint8_t lengths[] = {24, 24, 24};
+    const fibula_routes ipv4 = {addresses, lengths, ids, 3};
+    fibula_options options = FIBULA_OPTIONS;
+    fibula_table *table;
+    IS(FIBULA_E_INVALID, fibula_table_build(&ipv4, NULL, NULL, &table, &error));
+    says(0, "host bits");
+    options.flags = FIBULA_MASK;
+    IS(FIBULA_E_INVALID, fibula_table_build(&ipv4, NULL, &options, &table, &error));
+    says(1, "FIBULA_LAST_WINS");
+    options.flags = FIBULA_MASK | FIBULA_LAST_WINS;
+    IS(0, fibula_table_build(&ipv4, NULL, &options, &table, &error));
+    IS(3, fibula_lookup4(table, 0x0a0000ff));
+    IS(0, fibula_lookup6(table, host6));
+    fibula_table_unref(table);
+    lengths[2] = 33;
+    IS(FIBULA_E_INVALID, fibula_table_build(&ipv4, NULL, &options, &table, &error));
+    says(2, "33");
+    lengths[2] = 24;
+    ids[1] = 0;
+    IS(FIBULA_E_INVALID, fibula_table_build(&ipv4, NULL, &options, &table, &error));
+    says(1, "0 is not");
+    const fibula_routes absent = {NULL, lengths, ids, 1}, huge = {addresses, lengths, ids, SIZE_MAX / 2};
+    IS(FIBULA_E_ARGUMENT, fibula_table_build(&absent, NULL, NULL, &table, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_table_build(&huge, NULL, NULL, &table, &error));
+    IS(0, fibula_table_build(NULL, NULL, NULL, &table, &error));
+    IS(0, fibula_table_count(table, 4) + fibula_table_count(table, 6));
+    fibula_table_unref(table);
+}
+
+static void lookups(void) {
+    fibula_table *table = table_of_three(0);
+    uint32_t keys[300], ids[300];
+    unsigned char records[300][24];
+    for (uint32_t i = 0; i < 300; i++) {
+        keys[i] = 0x0a000000 + (i << 16);
+        memset(records[i], 0xff, sizeof records[i]);
+        records[i][3] = 0x0a;
+        records[i][4] = (unsigned char)i;
+        records[i][5] = records[i][6] = 0;
+    }
+    IS(0, fibula_lookup4_bulk(table, keys, 0, 0, ids, 300));
+    for (int i = 0; i < 300; i++) IS(i == 1 ? 0x7fffffff : i < 256 ? 1 : 0, ids[i]);
+    /* The same keys, not aligned, and in network order within records. */
+    unsigned char loose[300 * 4 + 1];
+    memcpy(loose + 1, keys, 300 * 4);
+    memset(ids, 0, sizeof ids);
+    IS(0, fibula_lookup4_bulk(table, loose + 1, 4, 0, ids, 300));
+    IS(0x7fffffff, ids[1]);
+    IS(0, fibula_lookup4_bulk(table, &records[0][3], 24, FIBULA_NETWORK_ORDER, ids, 256));
+    for (int i = 0; i < 256; i++) IS(i == 1 ? 0x7fffffff : 1, ids[i]);
+    unsigned char six[40][20];
+    for (int i = 0; i < 40; i++) memcpy(six[i] + 1, i % 2 ? host6 : records[0], 16);
+    IS(0, fibula_lookup6_bulk(table, six[0] + 1, 20, 0, ids, 40));
+    for (int i = 0; i < 40; i++) IS(i % 2 ? 0xffffffffu : 0, ids[i]);
+    IS(0, fibula_lookup4_bulk(table, NULL, 0, 0, NULL, 0));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_bulk(table, NULL, 0, 0, ids, 1));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_bulk(table, keys, 0, 0, NULL, 1));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_bulk(NULL, keys, 0, 0, ids, 1));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_bulk(table, keys, 0, 64, ids, 1));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_bulk(table, keys, SIZE_MAX / 2, 0, ids, 3));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_bulk(table, keys, SIZE_MAX, 0, ids, 2));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup6_bulk(table, keys, 0, 0, ids, SIZE_MAX / 8));
+
+    const char *texts[] = {"10.1.2.3", "2001:db8::1", "10.1.2", NULL, "::ffff:10.1.0.1", "10.0.0.1/32", ""};
+    const uint32_t lengths[] = {8, 11, 6, 0, 15, 8, 0};
+    IS(3, fibula_lookup_text(table, texts, NULL, 0, ids, 7, &error));
+    const uint32_t expected[] = {0x7fffffff, 0xffffffff, 0, 0, 0, 0, 0};
+    for (int i = 0; i < 7; i++) IS(expected[i], ids[i]);
+    IS(2, fibula_lookup_text(table, texts, lengths, FIBULA_V4_MAPPED, ids, 7, &error));
+    IS(0x7fffffff, ids[4]);
+    IS(1, ids[5]);
+    IS(FIBULA_E_INVALID, fibula_lookup_text(table, texts, NULL, FIBULA_REFUSE_INVALID, ids, 7, &error));
+    says(2, "'10.1.2' is not");
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_text(table, NULL, NULL, 0, ids, 7, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_text(table, texts, NULL, FIBULA_TEXT, ids, 7, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_arrow(table, NULL, NULL, 1, 0, ids, 7, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_arrow_ids(table, NULL, NULL, 1, 0, NULL, NULL, &error));
+    fibula_table_unref(table);
+}
+
+static void live_tables(void) {
+    fibula_live *live;
+    fibula_reader *reader;
+    IS(0, fibula_live_new(NULL, &live, &error));
+    IS(0, fibula_live_set4(live, 0x0a000000, 8, 4, &error));
+    IS(0, fibula_live_set6(live, net6, 32, 6, &error));
+    IS(2, fibula_live_count(live));
+    IS(4, fibula_live_lookup4(live, 0x0a000001));
+    IS(6, fibula_live_lookup6(live, host6));
+    IS(0, fibula_reader_new(live, &reader, &error));
+    IS(4, fibula_reader_lookup4(reader, 0x0a000001));
+    IS(6, fibula_reader_lookup6(reader, host6));
+    IS(0, fibula_reader_pin(reader));
+    fibula_change changes[2] = {{{10, 1}, 4, 16, {0, 0}, 5}, {{0x20, 0x01, 0x0d, 0xb8}, 6, 32, {0, 0}, 0}};
+    IS(0, fibula_live_apply(live, changes, 2, &error));
+    IS(0, fibula_reader_quiescent(reader));
+    IS(5, fibula_reader_lookup4(reader, 0x0a010001));
+    IS(0, fibula_reader_lookup6(reader, host6));
+    uint32_t keys[3] = {0x0a010001, 0x0a000001, 0x0b000000}, ids[3];
+    IS(0, fibula_reader_lookup4_bulk(reader, keys, 0, 0, ids, 3));
+    IS(5, ids[0]);
+    IS(4, ids[1]);
+    IS(0, ids[2]);
+    IS(0, fibula_reader_lookup6_bulk(reader, host6, 0, 0, ids, 1));
+    IS(0, ids[0]);
+    IS(0, fibula_reader_unpin(reader));
+    IS(0, fibula_reader_unpin(reader));
+    /* All or nothing. */
+    changes[0].id = 9;
+    changes[1].length = 129;
+    IS(FIBULA_E_INVALID, fibula_live_apply(live, changes, 2, &error));
+    says(1, "129");
+    changes[1].family = 5;
+    IS(FIBULA_E_INVALID, fibula_live_apply(live, changes, 2, &error));
+    IS(5, fibula_live_lookup4(live, 0x0a010001));
+    IS(FIBULA_E_INVALID, fibula_live_set4(live, 1, 8, 1, &error));
+    says(-1, "host bits");
+    fibula_table *table;
+    IS(0, fibula_live_snapshot(live, &table, &error));
+    IS(0, fibula_live_set4(live, 0x0a010000, 16, 0, &error));
+    IS(0, fibula_live_flush(live, &error));
+    IS(5, fibula_lookup4(table, 0x0a010001));
+    IS(4, fibula_live_lookup4(live, 0x0a010001));
+    fibula_table_unref(table);
+    /* A reader outlives the handle. */
+    fibula_live_free(live);
+    IS(4, fibula_reader_lookup4(reader, 0x0a010001));
+    fibula_reader_free(reader);
+    IS(FIBULA_E_ARGUMENT, fibula_live_set4(NULL, 0, 0, 1, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_live_new(NULL, NULL, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_reader_new(NULL, &reader, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_reader_pin(NULL));
+    IS(FIBULA_E_ARGUMENT, fibula_live_count(NULL));
+    IS(0, fibula_live_lookup4(NULL, 1));
+    IS(0, fibula_reader_lookup4(NULL, 1));
+    fibula_live_free(NULL);
+    fibula_reader_free(NULL);
+    fibula_options options = FIBULA_OPTIONS;
+    options.memory_limit = 10000;
+    IS(FIBULA_E_MEMORY, fibula_live_new(&options, &live, &error));
+    fibula_follower *follower;
+    IS(FIBULA_E_ARGUMENT, fibula_follower_open(NULL, NULL, &follower, &error));
+    int is_new;
+    IS(FIBULA_E_ARGUMENT, fibula_follower_poll(NULL, &is_new, &error));
+    IS(1, fibula_follower_table(NULL) == NULL);
+    fibula_follower_free(NULL);
+}
+
+static void many_tables(void) {
+    fibula_vrfs *vrfs;
+    uint32_t red, blue;
+    IS(0, fibula_vrfs_new(NULL, &vrfs, &error));
+    IS(0, fibula_vrfs_create(vrfs, &red, &error));
+    IS(0, fibula_vrfs_create(vrfs, &blue, &error));
+    IS(0, fibula_vrfs_set4(vrfs, red, 0x0a000000, 8, 1, &error));
+    IS(0, fibula_vrfs_set4(vrfs, blue, 0x0a000000, 8, 2, &error));
+    IS(0, fibula_vrfs_set6(vrfs, blue, net6, 32, 3, &error));
+    const uint32_t keys[] = {0x0a000001, 0x0a000001, 0x0a000001}, vrf[] = {red, blue, 4000};
+    uint32_t ids[3];
+    IS(0, fibula_vrfs_lookup4_bulk(vrfs, vrf, keys, 0, 0, ids, 3));
+    IS(1, ids[0]);
+    IS(2, ids[1]);
+    IS(0, ids[2]);
+    IS(0, fibula_vrfs_lookup6_bulk(vrfs, vrf + 1, host6, 0, 0, ids, 1));
+    IS(3, ids[0]);
+    IS(0, fibula_vrfs_delete(vrfs, blue, &error));
+    IS(FIBULA_E_ABSENT, fibula_vrfs_delete(vrfs, 4000, &error));
+    IS(FIBULA_E_ABSENT, fibula_vrfs_set4(vrfs, 4000, 0, 0, 1, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_vrfs_lookup4_bulk(vrfs, NULL, keys, 0, 0, ids, 3));
+    IS(FIBULA_E_ARGUMENT, fibula_vrfs_lookup4_bulk(NULL, vrf, keys, 0, 0, ids, 3));
+    IS(FIBULA_E_ARGUMENT, fibula_vrfs_create(NULL, &red, &error));
+    fibula_vrfs_free(vrfs);
+    fibula_vrfs_free(NULL);
+}
+
+int main(int count, char **arguments) {
+    if (count != 2) return 2;
+    IS(1, strlen(fibula_version()) >= 5 && strlen(fibula_isa()) >= 4);
+    tables(arguments[1]);
+    builds();
+    lookups();
+    live_tables();
+    many_tables();
+    return wrong;
+}

@@ -1,0 +1,228 @@
+//! Compiles C programs against the header and the library, and runs them. Examples are tests, and `tests/*.c` print nothing where all
+//! is right.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The folder of this crate.
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// What a program that links the archive needs of the system, as fibula.pc says it.
+const PRIVATE: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("fibula-c-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The folder with the libraries, which are built by the first test that needs them: cargo builds nothing that no Rust program links.
+fn libraries() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        // This program is in `target/PROFILE/deps`.
+        let program = std::env::current_exe().unwrap();
+        let folder = program.ancestors().nth(2).unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["build", "--quiet", "--package", "fibula-c", "--target-dir"])
+            .arg(folder.parent().unwrap());
+        if folder.ends_with("release") {
+            cargo.arg("--release");
+        }
+        run(cargo.current_dir(HERE));
+        folder.to_owned()
+    })
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        println!("SKIPPED: no {program}");
+    }
+    found
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    output
+}
+
+fn text(output: Output) -> String {
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compiles a source into a program that uses the shared library, or the archive.
+fn compile(compiler: &str, options: &[&str], source: &Path, program: &Path, shared: bool) {
+    let libraries = libraries();
+    let mut command = Command::new(compiler);
+    command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-g"]).args(options);
+    command.arg(format!("-I{HERE}/include")).arg(source).arg("-o").arg(program);
+    if shared {
+        command.arg(format!("-L{}", libraries.display())).arg("-lfibula").arg("-lpthread");
+        command.arg(format!("-Wl,-rpath,{}", libraries.display()));
+    } else {
+        command.arg(libraries.join("libfibula.a")).args(PRIVATE);
+    }
+    run(&mut command);
+}
+
+fn example(name: &str, shared: bool) -> (Folder, PathBuf) {
+    let folder = Folder::new(&format!("{name}-{shared}"));
+    let program = folder.0.join(name);
+    compile(
+        "cc",
+        &["-std=c11", "-O1"],
+        &Path::new(HERE).join(format!("examples/{name}.c")),
+        &program,
+        shared,
+    );
+    (folder, program)
+}
+
+#[test]
+fn the_example_of_lookups() {
+    if has("cc") {
+        for shared in [true, false] {
+            let (_folder, program) = example("lookup", shared);
+            let expected = "192.0.2.1 amsterdam\n192.0.2.200 berlin\n10.1.2.3 lan\n203.0.113.1 no route\n\
+                            2001:db8::1 no route\n";
+            assert_eq!(text(run(&mut Command::new(program))), expected);
+        }
+    }
+}
+
+#[test]
+fn the_example_of_a_live_table() {
+    if has("cc") {
+        let (_folder, program) = example("live", true);
+        assert_eq!(text(run(&mut Command::new(program))), "0 wrong answers, then 1000\n");
+    }
+}
+
+#[test]
+fn the_example_of_bursts() {
+    if has("cc") {
+        let (_folder, program) = example("burst", true);
+        assert_eq!(text(run(&mut Command::new(program))), "dropped 0, port 1 16, port 2 16\n");
+    }
+}
+
+/// Another process replaces the file while the example follows it.
+#[test]
+fn the_example_of_a_file_that_is_followed() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    if !has("cc") {
+        return;
+    }
+    let (folder, program) = example("follow", true);
+    let writer = folder.0.join("writer");
+    compile("cc", &["-std=c99"], &Path::new(HERE).join("tests/writer.c"), &writer, true);
+    let file = folder.0.join("table.fibula");
+    let write = |id: &str| drop(run(Command::new(&writer).arg(&file).arg(id)));
+    write("7");
+    let mut child = Command::new(program)
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut to, mut from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut line = || {
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        line
+    };
+    assert_eq!(line(), "7 mapped\n");
+    to.write_all(b"\n").unwrap();
+    assert_eq!(line(), "7 mapped\n");
+    write("8");
+    to.write_all(b"\n").unwrap();
+    assert_eq!(line(), "8 mapped, new\n");
+    // Damage is reported, and the table that was there goes on.
+    let damaged = folder.0.join("damaged");
+    std::fs::write(&damaged, b"nothing of ours").unwrap();
+    std::fs::rename(&damaged, &file).unwrap();
+    to.write_all(b"\n").unwrap();
+    assert_eq!(line(), "8 mapped\n");
+    drop(to);
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && err.contains("not a Fibula table file"), "{err}");
+}
+
+/// All calls, with what they must refuse. Under valgrind too, where it is installed.
+#[test]
+fn every_call() {
+    if !has("cc") {
+        return;
+    }
+    let folder = Folder::new("calls");
+    let program = folder.0.join("calls");
+    compile("cc", &["-std=c99", "-O1"], &Path::new(HERE).join("tests/calls.c"), &program, true);
+    assert_eq!(text(run(Command::new(&program).arg(&folder.0))), "");
+    if has("valgrind") {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q"]);
+        assert_eq!(text(run(valgrind.arg(&program).arg(&folder.0))), "");
+    }
+}
+
+#[test]
+fn the_header_is_c_and_cpp_of_every_year() {
+    let folder = Folder::new("header");
+    for (compiler, suffix, standards) in
+        [("cc", "c", ["c99", "c11", "c17"]), ("c++", "cc", ["c++11", "c++17", "c++20"])]
+    {
+        if !has(compiler) {
+            continue;
+        }
+        let source = folder.0.join(format!("header.{suffix}"));
+        std::fs::write(&source, "#include <fibula.h>\nint main(void) { return fibula_version() == 0; }\n")
+            .unwrap();
+        for standard in standards {
+            let program = folder.0.join(format!("{compiler}-{standard}"));
+            compile(compiler, &[&format!("-std={standard}")], &source, &program, true);
+            run(&mut Command::new(program));
+        }
+    }
+}
+
+/// The library exports what the header declares, and nothing else.
+#[test]
+fn the_symbols_are_those_of_the_header() {
+    if !has("nm") {
+        return;
+    }
+    let listed =
+        text(run(Command::new("nm").args(["-D", "--defined-only"]).arg(libraries().join("libfibula.so"))));
+    let mut exported: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    exported.sort_unstable();
+    let header = std::fs::read_to_string(format!("{HERE}/include/fibula.h")).unwrap();
+    let mut declared: Vec<&str> = header
+        .lines()
+        .filter(|line| {
+            !line.starts_with([' ', '/', '#']) && !line.starts_with("static") && line.contains('(')
+        })
+        .filter_map(|line| line[..line.find('(')?].split([' ', '*']).next_back())
+        .filter(|name| name.starts_with("fibula_"))
+        .collect();
+    declared.sort_unstable();
+    assert_eq!(exported, declared);
+}
