@@ -25,6 +25,9 @@ pub struct Case {
     pub family: String,
     /// `prefix next-hop`, in any order; a repeated prefix keeps its last next hop.
     pub routes: Vec<String>,
+    /// `prefix length count`: so many prefixes of this length from the beginning of a prefix on, with next hops 1 and 2 in turn.
+    #[serde(default)]
+    pub filled: Vec<String>,
     /// `address next-hop`, `-` for no route.
     pub answers: Vec<String>,
     /// `+ prefix next-hop` and `- prefix`, applied as one batch.
@@ -81,7 +84,19 @@ impl Case {
     /// # Errors
     /// Names the line that cannot be read; likewise below.
     pub fn routes<K: Key>(&self) -> Result<Vec<Route<K>>, Failure> {
-        self.routes.iter().map(|line| route(line)).collect()
+        let mut routes: Vec<Route<K>> =
+            self.routes.iter().map(|line| route(line)).collect::<Result<_, _>>()?;
+        for line in &self.filled {
+            let [around, length, count] = words(line)?;
+            let (around, length, count) =
+                (around.parse::<Prefix<K>>()?, length.parse::<u8>()?, count.parse::<u32>()?);
+            for at in 0..count {
+                let bits = u128::from(at) << (K::BITS - length);
+                let next_hop = NextHop::new(1 + at % 2).ok_or("0 is not a next hop")?;
+                routes.push(Route::new(Prefix::new(around.addr().or(K::from_bits(bits)), length)?, next_hop));
+            }
+        }
+        Ok(routes)
     }
 
     /// Returns the changes, in the order of the file.

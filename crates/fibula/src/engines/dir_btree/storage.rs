@@ -145,19 +145,22 @@ impl<'a> Arrays<'a> {
         Ok(unit)
     }
 
-    fn block(&mut self, blocks: &Blocks<u128>, block: usize) -> Result<u32, PlantError> {
-        if let Some(record) = ObjectRecord::of(blocks, block) {
-            return self.object(record.words());
+    /// Returns the object of a block, and whether its pieces are still to be appended.
+    fn block(&mut self, blocks: &Blocks<u128>, block: usize) -> Result<(u32, bool), PlantError> {
+        match ObjectRecord::of(blocks, block) {
+            Some(record) => Ok((self.object(record.words())?, false)),
+            None => Ok((self.object(&block_head(blocks.pieces(block).len() as u32, 0))?, true)),
         }
-        let count = blocks.pieces(block).len() as u32;
-        // The head comes first, because the value leads to it. It gets the place of its pieces afterwards.
-        let unit = self.object(&block_head(count, 0))?;
-        let pieces = self.append_object(PART_UNITS as u32 * count)?;
+    }
+
+    /// Appends the pieces of a block, to which its head leads.
+    fn pieces(&mut self, head: u32, blocks: &Blocks<u128>, block: usize) -> Result<(), PlantError> {
+        let pieces = self.append_object((PART_UNITS * blocks.pieces(block).len()) as u32)?;
         // The pieces take the place of the zeros that were appended.
         self.objects.truncate(pieces as usize * OBJECT_WORDS);
         push_pieces(blocks, block, &mut self.objects, self.budget)?;
-        self.objects[unit as usize * OBJECT_WORDS + 1] = pieces;
-        Ok(unit)
+        self.objects[head as usize * OBJECT_WORDS + 1] = pieces;
+        Ok(())
     }
 
     /// Appends an object of these words, and returns its first unit.
@@ -207,20 +210,34 @@ impl TreeStorage for Arrays<'_> {
     fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError> {
         let mut encoded = [0; LEAF_INTERVALS];
         let mut base = None;
+        // Pieces come after all objects to which values lead, because a block may have more of them than a value reaches.
+        let (mut heads, mut count) = ([(0, 0); LEAF_INTERVALS], 0);
         for (encoded, &value) in encoded.iter_mut().zip(values) {
             let number = value as u32;
             *encoded = if value < BELOW.into() {
                 number
             } else {
                 let unit = if value & BLOCK != 0 {
-                    self.block(blocks, number as usize)?
+                    let (unit, has_pieces) = self.block(blocks, number as usize)?;
+                    if has_pieces {
+                        heads[count] = (unit, number as usize);
+                        count += 1;
+                    }
+                    unit
                 } else {
                     self.next_hop(number, base)?
                 };
                 // The first object sets the base, because later ones are not before it.
                 let base = *base.get_or_insert(unit >> BASE_BITS);
-                BELOW | (unit - (base << BASE_BITS))
+                let from_base = unit - (base << BASE_BITS);
+                if from_base >= BELOW {
+                    return Err(PlantError::Limit("units of objects within reach of a leaf", BELOW.into()));
+                }
+                BELOW | from_base
             };
+        }
+        for &(head, block) in &heads[..count] {
+            self.pieces(head, blocks, block)?;
         }
         Ok((encoded, base.unwrap_or(0)))
     }

@@ -123,6 +123,20 @@ fn longer_prefixes_are_exact() {
     build([(site | ((1 << 80) - 1), 128, 1), (site + (1 << 80), 128, 2)]);
 }
 
+/// The pieces of a block may be more than a value reaches from the leaf's base: other objects of the leaf come before them.
+#[test]
+fn a_crowded_upper_part_leaves_its_neighbours_within_reach() {
+    let site = |at: u128| (0x2001_0db8_0000 + at) << 80;
+    for ranges in [2_000, 9_000, 17_000, 40_000] {
+        let crowded = (0..ranges).map(|at| (site(1) | at << 64, 64, 1 + at as u32 % 2));
+        let others = [0, 2, 3, 4]
+            .into_iter()
+            .flat_map(|neighbour| (0..60).map(move |at| (site(neighbour) | at << 64, 64, 3 + at as u32 % 5)));
+        let large = (5..9).map(|at| (site(at), 48, BELOW + at as u32));
+        build(crowded.chain(others).chain(large));
+    }
+}
+
 #[test]
 fn hosts_far_apart_have_records() {
     let fib = build((0..50_000u128).map(|at| (0x2001 << 112 | at << 82, 128, 1)));
