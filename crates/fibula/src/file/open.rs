@@ -409,8 +409,10 @@ fn routes<K: Key>(
 
 fn values(source: &mut dyn Source, sections: &mut FileSections) -> Result<HopBytes, FileErrorKind> {
     let names = ["values/next-hops", "values/ends", "values/bytes"];
-    let [Some(ids), Some(ends), Some(bytes)] = names.map(|name| sections.take(name)) else {
-        return Ok(HopBytes::default());
+    let (ids, ends, bytes) = match names.map(|name| sections.take(name)) {
+        [None, None, None] => return Ok(HopBytes::default()),
+        [Some(ids), Some(ends), Some(bytes)] => (ids, ends, bytes),
+        _ => return Err(FileErrorKind::Disorder { what: "values".to_owned(), at: 0 }),
     };
     // Always copied, even from a mapped file, because a caller gets slices of them.
     let (ids, ends, bytes) = (source.bytes(&ids)?, source.bytes(&ends)?, source.bytes(&bytes)?);

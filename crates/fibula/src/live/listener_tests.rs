@@ -246,3 +246,28 @@ fn a_listener_that_panics_leaves_lookups_as_they_are() {
     assert_eq!(table.remove(prefix), Err(super::TableError::Poisoned));
     assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(1)));
 }
+
+#[test]
+fn a_listener_may_call_its_table_when_it_is_dropped() {
+    struct Asks(Table);
+    impl Listener for Asks {
+        fn structure(&mut self, _: &Structure<'_>) {}
+        fn stored(&mut self, _: &Stored<'_>) {}
+    }
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            assert!(self.0.is_empty().unwrap());
+        }
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let ask = move || {
+        let table = Table::new().unwrap();
+        table.listen(Asks(table.clone())).unwrap();
+        table.listen(Asks(table.clone())).unwrap();
+        drop(table.stop_listening().unwrap());
+        sender.send(()).unwrap();
+    };
+    thread::spawn(ask);
+    // Generous, because nothing but a deadlock takes so long.
+    receiver.recv_timeout(Duration::from_secs(60)).expect("no deadlock");
+}

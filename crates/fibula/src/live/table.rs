@@ -423,7 +423,9 @@ impl Table {
     /// # Errors
     /// When a thread panicked in a change.
     pub fn listen(&self, listener: impl Listener + 'static) -> Result<(), TableError> {
-        drop(self.lock()?.listen(&self.shared.domain, Some(Box::new(listener))));
+        let previous = self.lock()?.listen(&self.shared.domain, Some(Box::new(listener)));
+        // After the lock is released, because what a listener drops may call this table.
+        drop(previous);
         Ok(())
     }
 

@@ -141,7 +141,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             value_bits,
             value_bytes: intervals * (value_bits / u8::BITS) as usize,
             // Code 0 is no route, and no next hop.
-            next_hops: self.next_hops.len() - 1,
+            next_hops: self.next_hops.len().saturating_sub(1),
             next_hop_bytes: size_of_val(&*self.next_hops),
             blocks: self.blocks.first.len(),
             block_ranges: self.blocks.ends.len(),

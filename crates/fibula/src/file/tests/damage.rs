@@ -124,6 +124,17 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     assert!(open(&bytes).unwrap_err().to_string().contains("'labels/bytes'"));
+    // Values without one of their three sections are damage, and no table without values.
+    for part in ["next-hops", "ends", "bytes"] {
+        let lacks = with_table(&good, |all| {
+            let name = format!("values/{part}");
+            for one in all.iter_mut().filter(|one| one.name == name) {
+                (one.name, one.is_needed) = (format!("labels/{part}"), false);
+            }
+        });
+        let error = open(&lacks).unwrap_err();
+        assert!(error.is_damage() && error.to_string().contains("values"), "{part}: {error}");
+    }
 
     let structure = sections(&good)[0].clone();
     let text = &good[structure.offset as usize..][..structure.bytes as usize];
