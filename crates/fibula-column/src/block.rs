@@ -67,6 +67,31 @@ impl<K: Copy> FamilyKeys<K> {
         self.rows.note(row, is_one);
     }
 
+    /// Reads rows, which are in order, and adds the keys of those that have one; the others are written to `left`. Returns the number of
+    /// the latter. A branch would be mispredicted, where families are mixed.
+    #[inline(always)]
+    pub(crate) fn note_some(
+        &mut self,
+        rows: &[u8],
+        left: &mut [u8; BLOCK],
+        mut read: impl FnMut(usize) -> (K, bool),
+    ) -> usize {
+        let Self { keys, rows: RowList { rows: noted, count }, .. } = self;
+        // Counted in registers: the compiler would store the counts after each row.
+        let (mut some, mut others) = (*count, 0);
+        for &row in rows {
+            let (key, is_one) = read(usize::from(row));
+            // Each row is noted once, so the remainders change nothing. They spare checks of bounds.
+            keys[some % BLOCK] = key;
+            noted[some % BLOCK] = row;
+            left[others % BLOCK] = row;
+            some += usize::from(is_one);
+            others += usize::from(!is_one);
+        }
+        *count = some;
+        others
+    }
+
     /// Adds the key of a row that may be before others.
     pub(crate) fn note_late(&mut self, row: usize, key: K) {
         self.note(row, key, true);

@@ -64,6 +64,5 @@ pub use live::lookup_pinned;
 pub use lookup::TableView;
 pub use options::{LookupCounts, LookupOptions, V4MappedRule};
 pub use rows::{ByteRows, EntryNumbers};
-pub use text::parse_address;
 pub use values::{ValueColumn, ValueData};
 pub use vrf::lookup_in_vrfs;

@@ -9,18 +9,11 @@ mod x86;
 
 use core::net::IpAddr;
 
-use fibula::net::Family;
+use fibula::net::{Family, parse_address};
 use fibula::unstable::simd::{Present, chosen, kernel};
 
 use crate::block::KeyBlock;
 use crate::rows::{ByteRows, Slot, Slots, with_slots};
-
-/// Reads an address of either family from the whole of a text, as `inet_pton` does. [`fibula::net::parse_address`] is the same with
-/// errors.
-#[must_use]
-pub fn parse_address(text: &[u8]) -> Option<IpAddr> {
-    fibula::net::parse_address(text).ok()
-}
 
 /// Reads blocks of texts.
 #[derive(Debug, Default)]
@@ -49,9 +42,9 @@ impl TextParser {
         // The passes leave what is rare to the exact parser: an IPv6 address that ends in an IPv4 address.
         for &row in block.left.take().as_slice() {
             let row = usize::from(row);
-            match texts.get(first + row).and_then(parse_address) {
-                Some(address) => block.note_late(row, address),
-                None => block.left.note(row, true),
+            match texts.get(first + row).map(parse_address) {
+                Some(Ok(address)) => block.note_late(row, address),
+                _ => block.left.note(row, true),
             }
         }
     }
@@ -74,7 +67,7 @@ kernel! {
 fn portable<S: Slots>(slots: &S, _: Family, first: usize, count: usize, block: &mut KeyBlock) {
     for row in 0..count {
         let text = slots.slot(first + row).map(Slot::bytes);
-        match text.and_then(parse_address) {
+        match text.and_then(|text| parse_address(text).ok()) {
             Some(IpAddr::V4(address)) => block.v4.note(row, address.to_bits(), true),
             Some(IpAddr::V6(address)) => block.v6.note(row, address.to_bits(), true),
             None => block.left.note(row, true),

@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use fibula::net::Family;
 
-use crate::block::KeyBlock;
+use crate::block::{BLOCK, FamilyKeys, KeyBlock};
 use crate::rows::{Slot, Slots};
 
 /// Bytes before a text and after its start that a pass loads.
@@ -15,49 +15,71 @@ const LONGEST_V4: usize = 15;
 /// Most bytes of an IPv6 address without an IPv4 address at its end.
 const LONGEST_V6: usize = 39;
 
+/// Every row of a block, in order.
+static ALL_ROWS: [u8; BLOCK] = {
+    let (mut rows, mut row) = ([0; BLOCK], 0);
+    while row < BLOCK {
+        rows[row] = row as u8;
+        row += 1;
+    }
+    rows
+};
+
 /// Reads texts, those of `family` in the first pass.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn read<S: Slots>(slots: &S, family: Family, first: usize, count: usize, block: &mut KeyBlock) {
-    if family == Family::Ipv4 {
-        for row in 0..count {
-            v4_row(slots, first, row, block);
-        }
-        for &row in block.left.take().as_slice() {
-            v6_row(slots, first, usize::from(row), block);
-        }
+    let (mut left, mut rest) = ([0; BLOCK], [0; BLOCK]);
+    let rows = &ALL_ROWS[..count];
+    let rest = if family == Family::Ipv4 {
+        let count = v4_rows(slots, first, rows, &mut block.v4, &mut left);
+        let count = v6_rows(slots, first, &left[..count], &mut block.v6, &mut rest);
+        &rest[..count]
     } else {
-        for row in 0..count {
-            v6_row(slots, first, row, block);
-        }
-        for &row in block.left.take().as_slice() {
-            v4_row(slots, first, usize::from(row), block);
-        }
+        let count = v6_rows(slots, first, rows, &mut block.v6, &mut left);
+        let count = v4_rows(slots, first, &left[..count], &mut block.v4, &mut rest);
+        &rest[..count]
+    };
+    for &row in rest {
+        block.left.note(usize::from(row), true);
     }
 }
 
-#[inline]
+/// Reads rows as IPv4 addresses. Returns the number of those that are none, which `left` then begins with.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn v4_row<S: Slots>(slots: &S, first: usize, row: usize, block: &mut KeyBlock) {
-    let (key, is_v4) = match slots.slot(first + row) {
+fn v4_rows<S: Slots>(
+    slots: &S,
+    first: usize,
+    rows: &[u8],
+    keys: &mut FamilyKeys<u32>,
+    left: &mut [u8; BLOCK],
+) -> usize {
+    keys.note_some(rows, left, |row| match slots.slot(first + row) {
         Some(slot) => ipv4(first_bytes(slot), slot.len),
         None => (0, false),
-    };
-    block.v4.note(row, key, is_v4);
-    block.left.note(row, !is_v4);
+    })
 }
 
-#[inline]
+/// Reads rows as IPv6 addresses. Returns the number of those that are none, which `left` then begins with.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn v6_row<S: Slots>(slots: &S, first: usize, row: usize, block: &mut KeyBlock) {
-    let (key, is_v6) = match slots.slot(first + row) {
-        Some(slot) => match around(slot) {
-            Some(bytes) => ipv6(bytes, slot.len),
-            None => ipv6(&copied(slot), slot.len),
-        },
-        None => (0, false),
-    };
-    block.v6.note(row, key, is_v6);
-    block.left.note(row, !is_v6);
+fn v6_rows<S: Slots>(
+    slots: &S,
+    first: usize,
+    rows: &[u8],
+    keys: &mut FamilyKeys<u128>,
+    left: &mut [u8; BLOCK],
+) -> usize {
+    keys.note_some(rows, left, |row| {
+        let Some(slot) = slots.slot(first + row) else { return (0, false) };
+        let copy;
+        let bytes = match around(slot) {
+            Some(bytes) => bytes,
+            None => {
+                copy = copied(slot);
+                &copy
+            }
+        };
+        ipv6(bytes, slot.len)
+    })
 }
 
 /// Returns the first bytes of a text, followed by others.
@@ -94,6 +116,13 @@ fn copied(Slot { buffer, start, len }: Slot<'_>) -> [u8; BEFORE + AFTER] {
 fn load(bytes: &[u8; 16]) -> __m128i {
     let [low, high] = [0, 8].map(|at| i64::from_le_bytes(*bytes[at..].first_chunk().expect("eight of them")));
     _mm_set_epi64x(high, low)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_wide(bytes: &[u8; 32]) -> __m256i {
+    let [low, high] = [0, 16].map(|at| load(bytes[at..].first_chunk().expect("sixteen of them")));
+    _mm256_set_m128i(high, low)
 }
 
 /// The shapes of IPv4 addresses: where dots are and where the text ends is one of 81 sets of bits, which a multiplication hashes
@@ -167,12 +196,52 @@ fn ipv4(bytes: [u8; 16], len: usize) -> (u32, bool) {
     (_mm_cvtsi128_si32(key) as u32, is_of_shape & are_octets)
 }
 
+/// For each number of groups before a gap and of groups that it stands for but one, the byte of eight groups from the left that each
+/// byte of the address, lowest first, comes from. The last is for no gap.
+static SPREADS: [[u8; 16]; 65] = spreads();
+
+const fn spreads() -> [[u8; 16]; 65] {
+    let mut spreads = [[0x80; 16]; 65];
+    let mut at = 0;
+    while at < 65 {
+        let (before, moved) = if at == 64 { (8, 0) } else { (at / 8, at % 8) };
+        let mut byte = 0;
+        while byte < 16 {
+            let group = byte / 2;
+            // Where the group is among those that were read; the gap is one of them, and empty.
+            let from = if group < before {
+                Some(byte)
+            } else if group > before + moved {
+                Some(byte - 2 * moved)
+            } else {
+                None
+            };
+            if let Some(from) = from {
+                spreads[at][15 - byte] = from as u8;
+            }
+            byte += 1;
+        }
+        at += 1;
+    }
+    spreads
+}
+
+/// Eight lanes of all bits, and as many of none: those from 8 - n on are all bits in the first n.
+static FIRST_LANES: [[u8; 4]; 16] = {
+    let (mut lanes, mut at) = ([[0; 4]; 16], 0);
+    while at < 8 {
+        lanes[at] = [0xff; 4];
+        at += 1;
+    }
+    lanes
+};
+
 /// Reads an IPv6 address of `len` bytes, which follow [`BEFORE`] others. Returns its key, and whether it is one. Those that end in an
 /// IPv4 address are refused.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn ipv6(bytes: &[u8; BEFORE + AFTER], len: usize) -> (u128, bool) {
-    let mut is_bad = len > LONGEST_V6;
+    let is_short = len.wrapping_sub(2) <= LONGEST_V6 - 2;
     let len = len.min(LONGEST_V6) as u32;
     let colon = _mm_set1_epi8(b':' as i8);
     let mut colons = 0;
@@ -182,53 +251,70 @@ fn ipv6(bytes: &[u8; BEFORE + AFTER], len: usize) -> (u128, bool) {
     }
     colons = _bzhi_u64(colons, len);
 
-    // Groups are as they are, or with one gap ('::'), which is an empty group.
+    // A group of five digits.
+    let digits = _bzhi_u64(!colons, len);
+    let is_long = (digits & digits >> 1) & (digits & digits >> 1) >> 2 & digits >> 4 != 0;
+    // Groups are as they are, or with one gap ('::'), which is an empty group. A colon at an end is part of it.
     let gaps = colons & colons >> 1;
     let gap = gaps.trailing_zeros();
     let has_gap = gaps != 0;
-    is_bad |= gaps & gaps.wrapping_sub(1) != 0;
-    // One colon alone at the start or at the end.
-    is_bad |= colons & 1 != 0 && gap != 0;
-    is_bad |= len > 0 && colons >> (len - 1) & 1 != 0 && gap + 2 != len;
-    let before = _bzhi_u64(colons, gap.min(63)).count_ones() + u32::from(gap != 0);
-    let after = (colons >> (gap + 2).min(63)).count_ones() + u32::from(gap + 2 != len);
-    is_bad |= if has_gap { before + after > 7 } else { colons.count_ones() != 7 };
+    let is_first = u64::from(gap == 0);
+    let is_last = u64::from(gap + 2 == len);
+    let has_one_gap = gaps & gaps.wrapping_sub(1) == 0;
+    let is_whole = colons & 1 == is_first && colons >> (len.wrapping_sub(1) & 63) & 1 == is_last;
+    let parts = colons.count_ones();
+    let groups = parts.wrapping_sub((is_first + is_last) as u32);
+    let before = _bzhi_u64(colons, gap).count_ones() + 1 - is_first as u32;
+    let moved = 7_u32.wrapping_sub(groups);
+    let is_of_eight = if has_gap { moved <= 7 } else { parts == 7 };
 
-    // All groups from the left, the digits of each at the right end of four bytes, zeros in front of them. After the last one they are
-    // empty. A gap at the start is one empty group, not two.
-    let skip = u64::from(gap == 0);
-    let mut ends = (colons | u64::MAX << len) & !skip;
-    let mut start = skip as u32;
-    let mut groups = [0_u32; 8];
-    for group in &mut groups {
+    // All groups from the left, each in four bytes: its digits and what is before them. A gap at the start is one empty group, not two.
+    let mut ends = (colons | u64::MAX << len) & !is_first;
+    let mut words = [0_u32; 8];
+    for (group, word) in words.iter_mut().enumerate() {
         let end = ends.trailing_zeros();
         ends = _blsr_u64(ends);
-        let digits = end.wrapping_sub(start);
-        is_bad |= digits > 4;
-        start = end + 1;
         let at = end.min(AFTER as u32) as usize;
-        let word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let has = (0xffff_ffff_u64 << (32 - 8 * digits.min(4))) as u32;
-        *group = word & has | 0x3030_3030 & !has;
+        *word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        if group == 0 {
+            // No colon is before the first group, unless it is the gap.
+            *word |= _bzhi_u32(0x3a3a_3a3a, 32_u32.saturating_sub(8 * end));
+            *word &= !_bzhi_u32(0xc5c5_c5c5, 32_u32.saturating_sub(8 * end));
+        }
     }
-    let [a, b, c, d, e, f, g, h] = groups.map(|group| group as i32);
-    let text = _mm256_set_epi32(h, g, f, e, d, c, b, a);
+    let text = _mm256_set_epi32(
+        words[7] as i32,
+        words[6] as i32,
+        words[5] as i32,
+        words[4] as i32,
+        words[3] as i32,
+        words[2] as i32,
+        words[1] as i32,
+        words[0] as i32,
+    );
+    // The digits of a group are after the last colon of its bytes.
+    let is_colon = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(b':' as i8));
+    let is_colon = _mm256_or_si256(is_colon, _mm256_srli_epi32::<8>(is_colon));
+    let is_before = _mm256_or_si256(is_colon, _mm256_srli_epi32::<16>(is_colon));
+    let used = if has_gap { groups + 1 } else { 8 }.min(8) as usize;
+    let lanes = load_wide(FIRST_LANES[8 - used..].as_flattened().first_chunk().expect("eight lanes"));
+    let zeros = _mm256_set1_epi8(b'0' as i8);
+    let text = _mm256_blendv_epi8(zeros, text, _mm256_andnot_si256(is_before, lanes));
 
-    let digits = _mm256_sub_epi8(text, _mm256_set1_epi8(b'0' as i8));
+    let digits = _mm256_sub_epi8(text, zeros);
     let is_digit = _mm256_cmpeq_epi8(_mm256_min_epu8(digits, _mm256_set1_epi8(9)), digits);
     let letters =
         _mm256_sub_epi8(_mm256_or_si256(text, _mm256_set1_epi8(0x20)), _mm256_set1_epi8(b'a' as i8));
     let is_letter = _mm256_cmpeq_epi8(_mm256_min_epu8(letters, _mm256_set1_epi8(5)), letters);
-    is_bad |= _mm256_movemask_epi8(_mm256_or_si256(is_digit, is_letter)) != -1;
+    let are_digits = _mm256_movemask_epi8(_mm256_or_si256(is_digit, is_letter)) == -1;
     let nibbles = _mm256_blendv_epi8(_mm256_add_epi8(letters, _mm256_set1_epi8(10)), digits, is_digit);
     let pairs = _mm256_maddubs_epi16(nibbles, _mm256_set1_epi16(i16::from_le_bytes([16, 1])));
     let packed = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256::<1>(pairs));
-    let high = (_mm_cvtsi128_si64(packed) as u64).swap_bytes();
-    let low = (_mm_extract_epi64::<1>(packed) as u64).swap_bytes();
-    let key = u128::from(high) << 64 | u128::from(low);
 
     // The groups after the gap belong at the right end.
-    let (before, moved) = if has_gap { (before, 7_u32.wrapping_sub(before + after)) } else { (0, 0) };
-    let behind = u128::MAX >> (16 * before.min(7));
-    (key & !behind | (key & behind) >> (16 * moved.min(7)), !is_bad)
+    let spread = if has_gap { before.wrapping_mul(8).wrapping_add(moved) } else { 64 };
+    let key = _mm_shuffle_epi8(packed, load(&SPREADS[spread.min(64) as usize]));
+    let (low, high) = (_mm_cvtsi128_si64(key) as u64, _mm_extract_epi64::<1>(key) as u64);
+    let is_address = is_short & !is_long & has_one_gap & is_whole & is_of_eight & are_digits;
+    (u128::from(high) << 64 | u128::from(low), is_address)
 }
