@@ -69,6 +69,7 @@ impl<K: Copy> FamilyKeys<K> {
 
     /// Reads rows, which are in order, and adds the keys of those that have one; the others are written to `left`. Returns the number of
     /// the latter. A branch would be mispredicted, where families are mixed.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn note_some(
         &mut self,

@@ -1,7 +1,8 @@
-//! Columns through the public interface: the contract as data, texts against other parsers, arrays of Arrow.
+//! Columns through the public interface: the contract as data, what is looked up in, texts against other parsers.
 
 mod contract;
 mod echo;
 #[cfg(target_os = "linux")]
 mod inet_pton;
+mod tables;
 mod text;

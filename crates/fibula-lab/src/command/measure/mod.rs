@@ -2,6 +2,7 @@
 
 mod changes;
 mod choices;
+mod columns;
 mod fit;
 mod hops;
 mod huge_pages;
@@ -70,6 +71,8 @@ enum MeasureProgram {
     Hops(RecordedArgs),
     /// 10,000 VRFs, and columns of (VRF, address)
     Vrfs(vrfs::VrfsArgs),
+    /// Columns of addresses as keys and as text
+    Columns(columns::ColumnsArgs),
     /// Table files saved, opened, and shared by many processes
     TableFile(table_file::TableFileArgs),
     /// Ten million prefixes: loaded, compiled and saved
@@ -146,6 +149,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
         MeasureProgram::Sets(args) => sets::run(args),
         MeasureProgram::Hops(args) => hops::run(args),
         MeasureProgram::Vrfs(args) => vrfs::run(args),
+        MeasureProgram::Columns(args) => columns::run(args),
         MeasureProgram::TableFile(args) => table_file::run(args),
         MeasureProgram::Large(args) => large::run(args),
         MeasureProgram::Rib { files } => rib::run(files),
