@@ -72,7 +72,14 @@ mod tests {
             });
             assert_eq!(counts, Ok(LookupCounts { invalid: rows, first_invalid: (rows > 0).then_some(0) }));
             assert!(ids.iter().all(Option::is_some));
-            assert_eq!(parts.into_inner().unwrap().len(), most);
+            let mut parts = parts.into_inner().unwrap();
+            parts.sort_by_key(|part| part.start);
+            assert_eq!(parts.len(), most);
+            let end = parts.iter().fold(0, |end, part| {
+                assert_eq!(part.start, end);
+                part.end
+            });
+            assert_eq!(end, rows);
         }
     }
 
