@@ -1,6 +1,6 @@
 //! Arrow's C data interface: arrays borrowed for the length of a call, and ids and values exported as arrays.
 //!
-//! The two structs are those of the specification, so that they are what every implementation of Arrow hands over; no crate of Arrow is
+//! The two structs are those of the specification, which every implementation of Arrow hands over, so no crate of Arrow is
 //! needed. All of this crate's `unsafe` code is in this file.
 //!
 //! | format | rows |
@@ -41,7 +41,7 @@ pub struct ArrowSchema {
     pub children: *mut *mut ArrowSchema,
     /// The type of the entries of a dictionary, or null.
     pub dictionary: *mut ArrowSchema,
-    /// Frees what the schema points to. `None` once it was released, or moved elsewhere.
+    /// Frees everything that the schema points to. `None` once it was released, or moved elsewhere.
     pub release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
     /// For whoever made the schema.
     pub private_data: *mut c_void,
@@ -68,7 +68,7 @@ pub struct ArrowArray {
     pub children: *mut *mut ArrowArray,
     /// The entries of a dictionary, or null.
     pub dictionary: *mut ArrowArray,
-    /// Frees what the array points to. `None` once it was released, or moved elsewhere.
+    /// Frees everything that the array points to. `None` once it was released, or moved elsewhere.
     pub release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
     /// For whoever made the array.
     pub private_data: *mut c_void,
@@ -193,15 +193,15 @@ pub(crate) struct Validity<'a> {
 
 /// Borrows an array of Arrow. Nothing is copied but the list of the buffers of views, and nothing is released.
 ///
-/// What the array declares is verified: lengths, offsets and the number of buffers, and that those that it needs are there. Buffers need no
+/// The declarations of the array are verified: its lengths, offsets and number of buffers, and that no buffer is missing. Buffers need no
 /// alignment.
 ///
 /// # Errors
 /// When the array is malformed, or of a type whose rows are none of those that this crate knows.
 ///
 /// # Safety
-/// The structs are as the specification says, are not released, and are not changed as long as they are borrowed, nor is what they point
-/// to. Each buffer is readable for as many bytes as its type, `length`, `offset`, its last offset and its list of buffer lengths say.
+/// The structs are as the specification says, are not released, and are not changed as long as they are borrowed, nor is the memory that
+/// they point to. Each buffer is readable for as many bytes as its type, `length`, `offset`, its last offset and its list of buffer lengths say.
 pub unsafe fn borrow<'a>(
     schema: &'a ArrowSchema,
     array: &'a ArrowArray,
@@ -223,7 +223,7 @@ pub unsafe fn borrow<'a>(
         if !schema.dictionary.is_null() {
             return Err(ColumnError::Array("dictionary of a dictionary"));
         }
-        // SAFETY: the caller's promise covers what the structs point to.
+        // SAFETY: the caller's promise covers the structs that these point to.
         Some(Box::new(unsafe { borrow(schema, array) }?))
     };
     let buffers = fields.row_buffers(format)?;
@@ -501,14 +501,14 @@ pub struct OwnedArray {
     array: ArrowArray,
 }
 
-/// What `private_data` of an exported array leads to.
+/// The owner of an exported array's memory, to which `private_data` leads.
 struct ArrayOwner {
     buffers: Vec<Option<ArrayBuffer>>,
     pointers: Vec<*const c_void>,
     dictionary: Option<Box<ArrowArray>>,
 }
 
-/// What `private_data` of an exported schema leads to.
+/// The owner of an exported schema's memory, to which `private_data` leads.
 struct SchemaOwner {
     format: CString,
     name: CString,
@@ -790,7 +790,7 @@ pub(crate) mod tests {
             if !bitmap {
                 set_buffer(&mut array, 0, ptr::null());
             }
-            // SAFETY: the buffers have what the array declares.
+            // SAFETY: the buffers have all bytes that the array declares.
             let borrowed = unsafe { borrow(&schema, &array) }.unwrap();
             borrowed.validity.is_some_and(|validity| (validity.bits, validity.offset) == (&[0b01], 0))
         };

@@ -14,7 +14,7 @@ pub struct Bitmap<'a> {
 }
 
 impl<'a> Bitmap<'a> {
-    /// Returns the bitmap of `rows` rows, the first of which is at bit `offset` of `bytes`.
+    /// Returns the bitmap of `rows` rows. The first row is bit `offset` of `bytes`.
     ///
     /// # Errors
     /// When the last row would be past the end of `bytes`.

@@ -1,8 +1,8 @@
-//! What the keys of a column are looked up in.
+//! The engines that the keys of a column are looked up in.
 
 use fibula::net::{Keys, NextHop};
 
-/// What looks up keys of both families. `rows` are the rows of the column that the keys are of.
+/// Looks up keys of both families. `rows` are the rows of the column that the keys are of.
 pub(crate) trait Engines {
     fn v4(&self, rows: RowsOf<'_>, keys: Keys<'_, u32>, results: &mut [Option<NextHop>]);
 

@@ -1,4 +1,4 @@
-//! What may be wrong with a column, and with one of its rows.
+//! The faults of a column, and of one of its rows.
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ pub enum ColumnError {
     Invalid {
         /// The first such row, counted from 0.
         row: usize,
-        /// What is wrong with it.
+        /// The fault of that row.
         fault: RowFault,
     },
     /// Memory for this many entries of a dictionary, or values, was refused.
@@ -61,7 +61,7 @@ impl core::error::Error for ColumnError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RowFault {
-    /// A text that is not an address, cut after [`TEXT_BYTES`](Self::TEXT_BYTES) bytes, and what is wrong with it.
+    /// A text that is not an address, cut after [`TEXT_BYTES`](Self::TEXT_BYTES) bytes, and its fault.
     Text(Vec<u8>, AddressError),
     /// An integer that is not an IPv4 address: its bits.
     Integer(u64),

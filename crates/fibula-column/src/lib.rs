@@ -29,7 +29,7 @@
 //! - An id is the number of a [`NextHop`](fibula::net::NextHop). It is 0 where a row is null, where no route matches, and where a
 //!   row is invalid; the last are counted ([`LookupCounts`]), or the first is an error ([`LookupOptions::refuse_invalid`]).
 //! - A null row is never invalid, whatever its bytes are.
-//! - Text is an address alone, of either family: exactly what `inet_pton` takes. A blank, a zone (`%eth0`) and a prefix length make a
+//! - Text is an address alone, of either family, in any spelling that `inet_pton` takes and in no other. A blank, a zone (`%eth0`) and a prefix length make a
 //!   row invalid.
 //! - IPv4-mapped IPv6 addresses (`::ffff:0:0/96`) are looked up among the IPv6 routes, or among the IPv4 routes where
 //!   [`LookupOptions::v4_mapped`] says so.

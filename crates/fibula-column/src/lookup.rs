@@ -24,7 +24,7 @@ pub struct TableView<'a> {
     v6: FamilyView<'a, u128>,
 }
 
-/// What answers for a family.
+/// The source of a family's answers.
 #[derive(Debug, Default)]
 enum FamilyView<'a, K: Key> {
     #[default]

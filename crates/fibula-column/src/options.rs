@@ -1,4 +1,4 @@
-//! How a column is looked up, and what is counted.
+//! How a column is looked up, and the counts of its rows.
 
 /// Where IPv4-mapped IPv6 addresses (`::ffff:0:0/96`) are looked up, which flow exporters send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -172,7 +172,7 @@ impl Slots for Views<'_> {
             let start = size_of_val(view) * row + 4;
             return Some(Slot { buffer: self.views.as_flattened(), start, len });
         }
-        // What is negative is taken for more than any buffer has.
+        // A negative number becomes one that is past every buffer.
         let (buffer, start) = (*self.buffers.get(field(8))?, field(12));
         Slot::new(buffer, start, start.checked_add(len)?)
     }

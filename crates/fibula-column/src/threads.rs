@@ -13,7 +13,7 @@ use crate::options::LookupCounts;
 /// Fewest rows that are divided: fewer are looked up in less time than threads take to start.
 const FEWEST: usize = 65_536;
 
-/// Calls `part` for contiguous parts of the rows, each with its ids, on up to this many threads, and adds up what it returns.
+/// Calls `part` for contiguous parts of the rows, each with its ids, on up to this many threads, and adds up the counts.
 ///
 /// # Errors
 /// The first error of a part.

@@ -1,4 +1,4 @@
-//! Addresses as text, in bulk: exactly what `inet_pton` takes, of either family.
+//! Addresses as text, in bulk: exactly the texts that `inet_pton` takes, of either family.
 //!
 //! A pass over a block of rows tries one family, and notes the rows that are not of it; a second pass tries the other family on those.
 //! The family of most rows of the block before is tried first. A text is never of both families, because one with a colon is not an
@@ -23,7 +23,7 @@ pub(crate) struct TextParser {
 }
 
 impl TextParser {
-    /// Reads rows from `first` on and adds their keys to an empty block, of which `left` are then the rows that have no address.
+    /// Reads rows from `first` on and adds their keys to an empty block. Its list `left` then has the rows that have no address.
     pub(crate) fn parse(&mut self, texts: &ByteRows<'_>, first: usize, count: usize, block: &mut KeyBlock) {
         self.parse_on(chosen(), texts, first, count, block);
     }
@@ -39,7 +39,7 @@ impl TextParser {
         let family = if self.is_v6_first { Family::Ipv6 } else { Family::Ipv4 };
         with_slots!(texts, slots => read(isa, slots, family, first, count, block));
         self.is_v6_first = block.v6.len() > block.v4.len();
-        // The passes leave what is rare to the exact parser: an IPv6 address that ends in an IPv4 address.
+        // The passes leave a rare spelling to the exact parser: an IPv6 address that ends in an IPv4 address.
         for &row in block.left.take().as_slice() {
             let row = usize::from(row);
             match texts.get(first + row).map(parse_address) {

@@ -268,7 +268,7 @@ fn ipv6(bytes: &[u8; BEFORE + AFTER], len: usize) -> (u128, bool) {
     let moved = 7_u32.wrapping_sub(groups);
     let is_of_eight = if has_gap { moved <= 7 } else { parts == 7 };
 
-    // All groups from the left, each in four bytes: its digits and what is before them. A gap at the start is one empty group, not two.
+    // All groups from the left, each in four bytes: its digits, after the bytes that precede them. A gap at the start is one empty group, not two.
     let mut ends = (colons | u64::MAX << len) & !is_first;
     let mut words = [0_u32; 8];
     for (group, word) in words.iter_mut().enumerate() {
