@@ -10,6 +10,7 @@ use fibula_feed::{PeerName, Selection};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::accounts::{self, Accounts};
 use super::read::{MOST_ROUTES, Text, choice, number, vrf};
 use super::{Config, ConfigError};
 
@@ -94,6 +95,8 @@ pub struct FeedServer {
     pub listen: SocketAddr,
     /// Addresses that may connect; all, if there are none.
     pub allow: Vec<IpPrefix>,
+    /// Accounts of this machine whose programs may connect.
+    pub accounts: Accounts,
     /// Seconds for which routes are kept after the end of a session.
     pub keep: u64,
     /// Seconds after the beginning of a session until the routes are removed that it has not sent again.
@@ -171,6 +174,7 @@ pub(super) struct Line {
     acknowledge: Option<Spanned<bool>>,
     listen: Option<Spanned<String>>,
     allow: Option<Spanned<Vec<Spanned<String>>>>,
+    allow_uid: Option<Spanned<accounts::AccountsValue>>,
     keep: Option<Spanned<u64>>,
     sweep: Option<Spanned<u64>>,
     sessions: Option<Spanned<usize>>,
@@ -246,11 +250,12 @@ fn check_keys(text: &Text<'_>, line: &Line) -> Result<(), ConfigError> {
     fn at<T>(place: Option<&Spanned<T>>) -> Option<Range<usize>> {
         place.map(Spanned::span)
     }
-    let keys: [Key<'_>; 17] = [
+    let keys: [Key<'_>; 18] = [
         ("tables", at(line.tables.as_ref()), &["fpm", "kernel"]),
         ("acknowledge", at(line.acknowledge.as_ref()), &["fpm"]),
         ("listen", at(line.listen.as_ref()), &["fpm", "bmp"]),
         ("allow", at(line.allow.as_ref()), &["fpm", "bmp"]),
+        ("allow_uid", at(line.allow_uid.as_ref()), &["fpm", "bmp"]),
         ("keep", at(line.keep.as_ref()), &["fpm", "bmp", "mrt"]),
         ("sweep", at(line.sweep.as_ref()), &["fpm", "bmp"]),
         ("sessions", at(line.sessions.as_ref()), &["fpm", "bmp"]),
@@ -329,6 +334,7 @@ fn server(
     Ok(FeedServer {
         listen,
         allow,
+        accounts: accounts::read(text, line.allow_uid.as_ref())?,
         keep: number(text, line.keep.as_ref(), 120, 0, LONGEST, "keep")?,
         sweep: number(text, line.sweep.as_ref(), 60, 0, LONGEST, "sweep")?,
         sessions: number(text, line.sessions.as_ref(), 4, 1, 64, "sessions")?,
@@ -434,6 +440,7 @@ fn rate(text: &Text<'_>, rate: Option<&Spanned<RateLine>>) -> Result<MrtRate, Co
 
 #[cfg(test)]
 mod tests {
+    use super::super::Account;
     use super::*;
 
     const FILE: &str = "\
@@ -485,6 +492,17 @@ peer = \"AS64500\"
             Config::parse(&format!("{limited}{}", FILE.replacen("\"blue\"", "\"blue\"\nroutes = 7", 1)))
                 .unwrap();
         assert_eq!((limited.vrf_limits, limited.vrfs), (vec![Some(1000), Some(7)], config.vrfs.clone()));
+        assert_eq!(server.accounts, Accounts::Usual);
+        for (line, accounts) in [
+            ("allow_uid = \"any\"", Accounts::Any),
+            (
+                "allow_uid = [7, \"bird\"]",
+                Accounts::Only(vec![Account::Number(7), Account::Name("bird".into())]),
+            ),
+        ] {
+            let config = Config::parse(&FILE.replacen("keep = 5", line, 1)).unwrap();
+            assert_eq!(config.feeds[0].kind.server().unwrap().accounts, accounts);
+        }
         let FeedKind::Kernel { tables } = &kernel.kind else { panic!() };
         assert_eq!((kernel.distance, &tables[..], kernel.kind.name()), (200, &[(254, 0)][..], "kernel"));
         let FeedKind::Bmp { vrfs, server, view, policy, peers } = &station.kind else { panic!() };
@@ -509,6 +527,11 @@ peer = \"AS64500\"
             ("table = 10", "table = 0", 11, "must not be 0"),
             ("\"blue\" }", "\"red\" }", 11, "no VRF 'red'"),
             ("keep = 5", "listen = \"localhost\"", 9, "an address and a port"),
+            ("keep = 5", "allow_uid = \"all\"", 9, "\"any\", or a list of accounts"),
+            ("keep = 5", "allow_uid = []", 9, "nothing may connect"),
+            ("keep = 5", "allow_uid = [\"a:b\"]", 9, "'a:b' is no name of an account"),
+            ("keep = 5", "allow_uid = [-1]", 9, "\"any\", or a list of accounts"),
+            ("distance = 200", "allow_uid = \"any\"", 15, "only with kind fpm or bmp"),
             ("keep = 5", "frame_bytes = 70000", 9, "from 256 to 65535"),
             ("keep = 5", "routes = 0", 9, "from 1 to"),
             ("name = \"blue\"", "name = \"blue\"\nroutes = 0", 3, "from 1 to 100000000"),

@@ -29,10 +29,14 @@
 //!
 //! `docs/guide/router.md` has every key.
 
+mod accounts;
 mod feed;
 mod file;
 mod read;
 
+#[cfg(target_os = "linux")]
+pub(crate) use accounts::PASSWD;
+pub use accounts::{Account, Accounts};
 pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;

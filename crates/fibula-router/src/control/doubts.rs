@@ -3,21 +3,22 @@
 use std::net::IpAddr;
 
 use super::machine::Machine;
-use crate::config::{Config, Target};
+use crate::config::{Accounts, Config, Feed, PASSWD, Target};
 use crate::kernel::netlink::Netlink;
 
-/// Returns a sentence for each device that does not exist, and for each gateway that is an address of this machine.
+/// Returns a sentence for each device that does not exist, for each gateway that is an address of this machine, and for accounts of
+/// feeds that do not exist or are all.
 #[must_use]
 pub fn doubts(config: &Config) -> Vec<String> {
     let mut machine = Machine::default();
     let asked = Netlink::open().and_then(|mut netlink| netlink.dump(|event| _ = machine.take(&event)));
     match asked {
-        Ok(()) => found(config, &machine),
+        Ok(()) => found(config, &machine, &std::fs::read_to_string(PASSWD).unwrap_or_default()),
         Err(error) => vec![format!("devices and addresses are not checked: {error}")],
     }
 }
 
-fn found(config: &Config, machine: &Machine) -> Vec<String> {
+fn found(config: &Config, machine: &Machine, passwd: &str) -> Vec<String> {
     let mut doubts = Vec::new();
     for line in config.interfaces.iter().filter(|line| line.backend.is_device()) {
         let device = line.backend.device();
@@ -40,7 +41,19 @@ fn found(config: &Config, machine: &Machine) -> Vec<String> {
             }
         }
     }
+    doubts.extend(config.feeds.iter().flat_map(|feed| accounts(feed, passwd)));
     doubts
+}
+
+/// Returns a sentence for each account that a feed names and the machine lacks, and one if any may connect.
+fn accounts(feed: &Feed, passwd: &str) -> Vec<String> {
+    let Some(server) = feed.kind.server() else { return Vec::new() };
+    let name = &feed.name;
+    if server.accounts == Accounts::Any {
+        return vec![format!("feed {name}: every account of this machine may change its routes")];
+    }
+    let unknown = server.accounts.unknown(passwd).into_iter();
+    unknown.map(|account| format!("feed {name}: there is no account '{account}' in {PASSWD}")).collect()
 }
 
 #[cfg(test)]
@@ -49,7 +62,7 @@ mod tests {
     use crate::kernel::netlink::{Address, Event, Link};
 
     #[test]
-    fn devices_that_are_missing_and_gateways_that_are_own_addresses_are_named() {
+    fn devices_accounts_and_gateways_that_cannot_work_are_named() {
         let mut machine = Machine::default();
         let kind = Some("veth".to_owned());
         machine.take(&Event::Link(Link {
@@ -66,13 +79,18 @@ mod tests {
         let text = "[[interface]]\nname = \"a\"\ndevice = \"eth0\"\n[[interface]]\nname = \"b\"\ndevice = \"eth9\"\n\
                     [[interface]]\nname = \"t\"\nbackend = \"tap\"\ndevice = \"tap0\"\naddresses = [\"198.51.100.1/24\"]\n\
                     [[route]]\nprefix = \"10.0.0.0/8\"\nvia = \"192.0.2.1\"\n[[route]]\nprefix = \"11.0.0.0/8\"\nvia = \"192.0.2.9\"\n\
-                    [[route]]\nprefix = \"12.0.0.0/8\"\ngroup = [{ via = \"192.0.2.9\" }, { via = \"198.51.100.1\" }]\n";
+                    [[route]]\nprefix = \"12.0.0.0/8\"\ngroup = [{ via = \"192.0.2.9\" }, { via = \"198.51.100.1\" }]\n\
+                    [[feed]]\nname = \"z\"\nkind = \"fpm\"\nallow_uid = \"any\"\n\
+                    [[feed]]\nname = \"b\"\nkind = \"bmp\"\nlisten = \"127.0.0.1:1\"\nallow_uid = [\"gobgp\", \"root\"]\n\
+                    [[feed]]\nname = \"usual\"\nkind = \"bmp\"\nlisten = \"127.0.0.1:2\"\n";
         assert_eq!(
-            found(&Config::parse(text).unwrap(), &machine),
+            found(&Config::parse(text).unwrap(), &machine, "root:x:0:0::/root:/bin/sh\n"),
             [
                 "interface b: there is no device eth9; it is taken up when it comes",
                 "line 13: the gateway 192.0.2.1 is the router itself",
                 "line 19: the gateway 198.51.100.1 is the router itself",
+                "feed z: every account of this machine may change its routes",
+                "feed b: there is no account 'gobgp' in /etc/passwd",
             ]
         );
     }

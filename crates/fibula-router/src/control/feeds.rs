@@ -41,8 +41,8 @@ pub(super) struct Feeds {
     pub(super) rib: Arc<Mutex<Rib>>,
     pub(super) install: Install,
     threads: Vec<JoinHandle<()>>,
-    /// The state of each feed that was logged last: its phase, and whether it is overrun.
-    told: Vec<(Phase, bool)>,
+    /// The state of each feed that was logged last: its phase, whether it is overrun, and the number of strangers.
+    told: Vec<(Phase, bool, usize)>,
     next_tick_ns: u64,
     /// A table has refused routes since the last tick. This is logged once a tick.
     is_refused: bool,
@@ -54,7 +54,7 @@ impl Feeds {
             .feeds
             .iter()
             .map(|feed| Routes::new(feed.name.clone(), feed.distance, feed.routes, config.vrfs.len()));
-        let told = config.feeds.iter().map(|_| (Phase::Waiting, false)).collect();
+        let told = config.feeds.iter().map(|_| (Phase::Waiting, false, 0)).collect();
         let mut rib = Rib::new(feeds.collect());
         rib.keep_history(config.history);
         rib.limit_vrfs(config.vrf_limits.clone());
@@ -173,7 +173,10 @@ impl super::Router<'_> {
         let states: Vec<_> = rib
             .feeds()
             .iter()
-            .map(|feed| (feed.name.clone(), (feed.state.phase, feed.state.is_overrun), feed.len()))
+            .map(|feed| {
+                let state = (feed.state.phase, feed.state.is_overrun, feed.state.strangers.clone());
+                (feed.name.clone(), state, feed.len())
+            })
             .collect();
         // Unlock before logging, because the log may be slow and would hold up the threads of the feeds.
         drop(rib);
@@ -188,7 +191,11 @@ impl super::Router<'_> {
                 );
                 (self.log)(Level::Warning, &text);
             }
-            *told = state;
+            for stranger in &state.2[told.2..] {
+                let text = format!("feed {name}: connection refused: {stranger}");
+                (self.log)(Level::Warning, &text);
+            }
+            *told = (state.0, state.1, state.2.len());
         }
     }
 
@@ -222,7 +229,7 @@ fn serve<P: Protocol<Connection: Send> + Send + 'static>(
     let FeedServer { listen, keep, sweep, sessions, .. } = *server;
     let times = Times { keep_ns: keep * SECOND_NS, sweep_ns: sweep * SECOND_NS, quiet_ns: QUIET_NS };
     let limits = Limits { allow: server.allow.clone(), sessions };
-    let options = server::Options { listen, limits, times };
+    let options = server::Options { listen, limits, accounts: server.accounts.clone(), times };
     let mut server = Server::open(options, protocol)?;
     Ok(Box::new(move || {
         while !stop.load(Ordering::Relaxed) {

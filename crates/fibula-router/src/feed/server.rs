@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use super::Rib;
 use super::keeper::Times;
 use super::sessions::{Limits, Protocol, Sessions};
-use crate::kernel::sys;
+use super::state::Stranger;
+use crate::config::{Accounts, PASSWD};
+use crate::kernel::{peer, sys};
 
 /// How long the server waits for input.
 const TURN_MS: i32 = 100;
@@ -30,6 +32,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The connections that are accepted.
     pub limits: Limits,
+    /// The accounts of this machine whose programs may connect.
+    pub accounts: Accounts,
     /// How long routes are kept.
     pub times: Times,
 }
@@ -38,6 +42,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Server<P: Protocol> {
     listener: TcpListener,
+    accounts: Accounts,
     sessions: Sessions<P>,
     streams: Vec<Stream>,
     next_tick_ns: u64,
@@ -70,8 +75,9 @@ impl<P: Protocol> Server<P> {
         let listener = TcpListener::bind(options.listen)?;
         listener.set_nonblocking(true)?;
         let sessions = Sessions::new(options.limits, options.times, protocol);
+        let accounts = options.accounts;
         let chunk = vec![0; CHUNK].into_boxed_slice();
-        Ok(Self { listener, sessions, streams: Vec::new(), next_tick_ns: 0, chunk, is_soon: false })
+        Ok(Self { listener, accounts, sessions, streams: Vec::new(), next_tick_ns: 0, chunk, is_soon: false })
     }
 
     /// Returns the address at which the server listens.
@@ -96,7 +102,8 @@ impl<P: Protocol> Server<P> {
         while let Ok((stream, peer)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok()
                 && keep_alive(&stream).is_ok()
-                && let Some(number) = self.sessions.accept(rib, peer, now_ns)
+                && let Some(number) =
+                    self.sessions.accept(rib, peer, stranger(&self.accounts, &stream, peer), now_ns)
             {
                 self.streams.push(Stream { number, stream, unsent: Vec::new() });
             }
@@ -166,6 +173,21 @@ impl<P: Protocol> Server<P> {
         let Stream { number, .. } = self.streams.swap_remove(at);
         self.sessions.ended(rib, number, why, now_ns);
     }
+}
+
+/// Returns why a connection from this machine is one of a stranger, if it is. Others are judged by their addresses.
+fn stranger(accounts: &Accounts, stream: &TcpStream, peer: SocketAddr) -> Option<Stranger> {
+    if *accounts == Accounts::Any {
+        return None;
+    }
+    let Ok(own) = stream.local_addr() else { return Some(Stranger::Unknown) };
+    if !peer::is_local(peer, own) {
+        return None;
+    }
+    let Ok(Some(number)) = peer::account(peer, own) else { return Some(Stranger::Unknown) };
+    // Read each time, because an account may come with a package while the router runs.
+    let passwd = || std::fs::read_to_string(PASSWD).unwrap_or_default();
+    (!accounts.permit(number, passwd)).then_some(Stranger::Account(number))
 }
 
 /// Turns on keep-alive, so that a connection ends if its peer has vanished without closing it.

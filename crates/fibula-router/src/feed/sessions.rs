@@ -9,7 +9,7 @@ use fibula::net::IpPrefix;
 
 use super::answers::Answers;
 use super::keeper::{Keeper, Times};
-use super::state::{Count, Phase, State};
+use super::state::{Count, Phase, State, Stranger};
 use super::{Rib, lock};
 
 /// How long connections are refused after a session has passed a limit. Doubles each further time, up to 64 times this.
@@ -148,11 +148,22 @@ impl<P: Protocol> Sessions<P> {
         Self { limits, protocol, keeper, connections: Vec::new(), next: 0, overruns: 0, refuse_until_ns: 0 }
     }
 
-    /// Accepts a connection, and returns its number. Returns `None` if the connection must be closed.
-    pub fn accept(&mut self, rib: &Mutex<Rib>, peer: SocketAddr, now_ns: u64) -> Option<u64> {
+    /// Accepts a connection, and returns its number. Returns `None` if the connection must be closed, as that of a stranger must.
+    pub fn accept(
+        &mut self,
+        rib: &Mutex<Rib>,
+        peer: SocketAddr,
+        stranger: Option<Stranger>,
+        now_ns: u64,
+    ) -> Option<u64> {
         let mut rib = lock(rib);
         let state = self.state(&mut rib);
-        if let Some(why) = self.refuses(peer.ip(), now_ns) {
+        if let Some(stranger) = stranger {
+            state.meet(stranger);
+        }
+        if let Some(why) =
+            stranger.map(|stranger| stranger.to_string()).or_else(|| self.refuses(peer.ip(), now_ns))
+        {
             state.count(Count::Closed, 1);
             state.error(format!("connection of {peer} refused: {why}"), now_ns);
             return None;

@@ -135,6 +135,24 @@ impl core::fmt::Display for Full {
     }
 }
 
+/// A program of this machine that may not connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// Its account is not among those that may.
+    Account(u32),
+    /// The kernel does not say whose it is.
+    Unknown,
+}
+
+impl core::fmt::Display for Stranger {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Account(number) => write!(f, "uid {number} of this machine is not in 'allow_uid'"),
+            Self::Unknown => f.write_str("the kernel does not say which account of this machine it is of"),
+        }
+    }
+}
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// State, counters and the last error of a feed.
@@ -164,6 +182,8 @@ pub struct State {
     pub peer_routes: Option<usize>,
     /// The kernel's rules for tables that the router does not heed, as `ip rule` shows them.
     pub rules: Vec<String>,
+    /// Programs of this machine that may not connect and tried to: the first of each kind.
+    pub strangers: Vec<Stranger>,
     /// The last error, and when it occurred.
     pub last_error: Option<(u64, String)>,
     counts: [u64; Count::ALL.len()],
@@ -205,6 +225,14 @@ impl State {
             self.phase = phase;
             self.since_ns = now_ns;
             self.has_table |= phase == Phase::Established;
+        }
+    }
+
+    /// Notes that a program of this machine tried to connect that may not.
+    pub fn meet(&mut self, stranger: Stranger) {
+        let same = |known: &Stranger| core::mem::discriminant(known) == core::mem::discriminant(&stranger);
+        if !self.strangers.iter().any(same) {
+            self.strangers.push(stranger);
         }
     }
 

@@ -7,5 +7,6 @@ pub mod device;
 pub mod filter;
 pub mod hold;
 pub mod netlink;
+pub(crate) mod peer;
 mod redirect;
 pub(crate) mod sys;

@@ -234,7 +234,7 @@ impl World {
         if self.zebra.left.is_some() {
             return;
         }
-        if let Some(number) = self.sessions.accept(&self.rib, PEER, self.now_ns) {
+        if let Some(number) = self.sessions.accept(&self.rib, PEER, None, self.now_ns) {
             self.zebra.connect(number, &mut self.random);
             if let Some(told) = &mut self.told {
                 told.clear();
@@ -250,7 +250,7 @@ impl World {
     }
 
     fn garbage(&mut self) {
-        let Some(number) = self.sessions.accept(&self.rib, PEER, self.now_ns) else { return };
+        let Some(number) = self.sessions.accept(&self.rib, PEER, None, self.now_ns) else { return };
         let mut bytes: Vec<u8> = (0..self.random.below(40)).map(|_| self.random.next() as u8).collect();
         if let (Some(first), true) = (bytes.first_mut(), self.random.once_in(2)) {
             // What begins as a frame does, and never ends.

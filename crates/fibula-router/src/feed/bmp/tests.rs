@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::Accounts;
 use crate::config::{BmpPolicy, BmpView};
 use crate::feed::Choice;
 use crate::feed::keeper::Times;
@@ -314,6 +315,7 @@ fn the_server_takes_allowed_addresses_and_has_the_router_begin_anew() {
     let options = Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         limits: Limits { allow: vec!["127.0.0.1/32".parse().unwrap()], sessions: 3 },
+        accounts: Accounts::Any,
         times: Times { keep_ns: SECOND / 2, sweep_ns: SECOND / 5, quiet_ns: SECOND / 10 },
     };
     let mut server = Server::open(options, bmp(BmpView::AdjRibIn, BmpPolicy::Either)).unwrap();
@@ -365,6 +367,7 @@ fn other_addresses_are_refused() {
     let options = Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         limits: Limits { allow, sessions: 3 },
+        accounts: Accounts::Any,
         times: TIMES,
     };
     let mut server = Server::open(options, bmp(BmpView::AdjRibIn, BmpPolicy::Either)).unwrap();

@@ -13,6 +13,7 @@ use fibula::rib::DualRib;
 
 use super::tests::{del_route, frame, new_route};
 use super::*;
+use crate::config::Accounts;
 use crate::control::hops::Hops;
 use crate::control::install::Install;
 use crate::feed::answers::Answers;
@@ -86,7 +87,7 @@ impl Bench {
 
     fn connect(&mut self) {
         let peer = SocketAddr::from(([127, 0, 0, 1], 9));
-        self.session = self.sessions.accept(&self.rib, peer, 0).unwrap();
+        self.session = self.sessions.accept(&self.rib, peer, None, 0).unwrap();
     }
 
     fn tell(&mut self, body: &[u8]) {
@@ -303,6 +304,7 @@ fn a_daemon_that_does_not_read_is_read_on() {
     let options = Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         limits: Limits { allow: Vec::new(), sessions: 3 },
+        accounts: Accounts::Any,
         times: TIMES,
     };
     let mut server = Server::open(options, fpm()).unwrap();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{Account, Accounts};
 use crate::feed::Choice;
 use crate::feed::keeper::Times;
 use crate::feed::netlink::number;
@@ -7,7 +8,8 @@ use crate::feed::path::{Out, Path, Way};
 use crate::feed::routes::Routes;
 use crate::feed::server::{Options, Server};
 use crate::feed::sessions::Limits;
-use crate::feed::state::{Count, Phase};
+use crate::feed::state::{Count, Phase, Stranger};
+use crate::kernel::sys;
 use std::io::Write;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Mutex;
@@ -201,6 +203,7 @@ fn the_server_takes_the_last_session_and_closes_garbage() {
     let options = Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         limits: Limits { allow: Vec::new(), sessions: 3 },
+        accounts: Accounts::Any,
         times: Times { keep_ns: 3600 * SECOND, ..TIMES },
     };
     let mut server = Server::open(options, Fpm { entrance, frame_bytes: 8192, acknowledge: false }).unwrap();
@@ -236,4 +239,41 @@ fn the_server_takes_the_last_session_and_closes_garbage() {
     let many: Vec<_> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
     until("too many", &counted(Count::Closed, 2));
     drop(many);
+}
+
+/// Connects to a server that takes connections of some accounts of this machine. Returns the messages that it has read, the connections
+/// that it has closed, and the strangers that it has met.
+fn told_by(accounts: Accounts, close: bool) -> (u64, u64, Vec<Stranger>) {
+    let (rib, entrance) = rib();
+    let rib = Mutex::new(rib);
+    let options = Options {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        limits: Limits { allow: Vec::new(), sessions: 3 },
+        accounts,
+        times: TIMES,
+    };
+    let mut server = Server::open(options, Fpm { entrance, frame_bytes: 8192, acknowledge: false }).unwrap();
+    let mut stream = Some(TcpStream::connect(server.address().unwrap()).unwrap());
+    stream.as_mut().unwrap().write_all(&session()).unwrap();
+    if close {
+        stream = None;
+    }
+    for _ in 0..20 {
+        server.turn(&rib);
+    }
+    drop(stream);
+    let rib = rib.lock().unwrap();
+    let state = &rib.feeds()[0].state;
+    (state.counted(Count::Messages), state.counted(Count::Closed), state.strangers.clone())
+}
+
+#[test]
+fn programs_of_other_accounts_and_of_nobody_change_nothing() {
+    let me = sys::user();
+    let only = |number| Accounts::Only(vec![Account::Number(number)]);
+    assert_eq!(told_by(only(me), false), (10, 0, vec![]));
+    assert_eq!(told_by(only(me + 1), false), (0, 1, vec![Stranger::Account(me)]));
+    // The kernel says of a socket that was closed that it is root's. Messages of such a one count for nothing.
+    assert_eq!(told_by(only(me), true), (0, 1, vec![Stranger::Unknown]));
+    assert_eq!(told_by(only(0), true), (0, 1, vec![Stranger::Unknown]));
 }
