@@ -17,6 +17,8 @@ pub enum ControlError {
     Unread(Box<dyn core::error::Error + Send + Sync>),
     /// These settings differ from those that the router started with, and cannot change while it runs.
     Restart(&'static str),
+    /// These interfaces cannot be added or removed while the router runs: each, and why.
+    Interfaces(Vec<String>),
     /// A file of routes cannot be loaded.
     File {
         /// Line of the configuration that names the file.
@@ -72,6 +74,7 @@ impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unread(error) => error.fmt(f),
+            Self::Interfaces(refused) => write!(f, "{}: restart needed", refused.join("; ")),
             Self::Restart(what) => write!(f, "{what} differ: restart needed"),
             Self::File { line, name, error } => write!(f, "line {line}: {name}: {error}"),
             Self::Port(reason) => f.write_str(reason),

@@ -9,6 +9,7 @@
 //! Workers notice changes by a version number that they read once a burst. Nothing that the main thread does stops them.
 
 mod answer;
+mod change;
 pub mod client;
 mod doors;
 mod doubts;
@@ -367,7 +368,7 @@ impl<'l> Router<'l> {
         let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
         // Routes are entered before the workers start, so that the first packets find them.
         entered?;
-        let lost: Arc<[AtomicU64]> = (0..open::most_ports(&config)).map(|_| AtomicU64::new(0)).collect();
+        let lost: Arc<[AtomicU64]> = (0..change::most_ports(&config)).map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
         let bell = Arc::new(Bell::new().map_err(machine_error("a descriptor"))?);
@@ -490,7 +491,7 @@ impl<'l> Router<'l> {
     fn spawn(&mut self, ports: &[Backend], queues: Queues, flags: &Flags) -> Result<(), RunError> {
         let places = threads::places(&self.config);
         let mut jobs = Vec::new();
-        let most = open::most_ports(&self.config);
+        let most = change::most_ports(&self.config);
         let counters = || -> Arc<[PortCounters]> { (0..most).map(|_| PortCounters::default()).collect() };
         let mut made = Vec::new();
         for _ in 0..self.config.threads {
@@ -793,7 +794,7 @@ impl<'l> Router<'l> {
         {
             return Err(ControlError::Restart("threads, mode, limits of neighbours, the socket or metrics"));
         }
-        let change = open::change(&self.config, &config, self.counters[0].len(), self.filter.is_some())?;
+        let change = change::change(&self.config, &config, self.counters[0].len(), self.filter.is_some())?;
         let has_feeds = !config.feeds.is_empty();
         if config.feeds != self.config.feeds || (has_feeds && config.vrfs != self.config.vrfs) {
             return Err(ControlError::Restart("feeds, or VRFs that feeds may have routes of,"));
@@ -801,16 +802,17 @@ impl<'l> Router<'l> {
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
             return Err(ControlError::Restart("engines"));
         }
-        // Load the files before anything changes, because a file that cannot be loaded must leave the old configuration in place.
+        // All that may fail is before anything changes, so that the old configuration stays in place: a file that cannot be loaded, a
+        // port that cannot be opened.
         let loaded = plan::load(&config, &self.folder)?;
+        let vrfs = plan::tables(&config, &self.vrfs)?;
+        let added = self.kept.open(&change, &config, self.filter.as_ref(), &self.folder)?;
+        let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         if config.history != self.config.history {
             self.feeds.rib().keep_history(config.history);
         }
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
         self.feeds.rib().limit_paths(Some(config.path_bytes));
-        let vrfs = plan::tables(&config, &self.vrfs)?;
-        let added = self.kept.open(&change, &config, self.filter.as_ref(), &self.folder)?;
-        let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         self.config = config;
         self.loaded = loaded;
         self.vrfs = vrfs;

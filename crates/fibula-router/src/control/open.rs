@@ -6,8 +6,11 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::change::Change;
 use super::machine::{self, Identity, Machine};
-use super::{ControlError, RunError, machine_error, plan};
+#[cfg(feature = "dpdk")]
+use super::plan;
+use super::{ControlError, RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
 #[cfg(feature = "dpdk")]
 use crate::io::dpdk;
@@ -380,78 +383,6 @@ pub(super) struct Added {
     port: usize,
     queues: Queues,
     device: Option<DevicePort>,
-}
-
-/// The changes of the ports by a reload, each by its number.
-#[derive(Debug, Default)]
-pub(super) struct Change {
-    added: Vec<(usize, Backend)>,
-    removed: Vec<(usize, Backend)>,
-    /// Lines of the log about the interfaces.
-    pub(super) names: Vec<String>,
-}
-
-/// Ports that may be added while the router runs.
-const SPARE: usize = 64;
-
-/// Returns how many ports there may be, those that are added later included. Between stages the rings of all ports are made at
-/// the start, so none can be added there.
-pub(super) fn most_ports(config: &Config) -> usize {
-    let spare = if config.shape == Shape::Complete { SPARE } else { 0 };
-    plan::ports(config).len() + spare
-}
-
-/// Returns the changes of the ports between two configurations, the second with the numbers of the first. `most` is the number
-/// of ports that there may be, and `has_filter` whether the kernel's filter is loaded.
-pub(super) fn change(
-    before: &Config,
-    after: &Config,
-    most: usize,
-    has_filter: bool,
-) -> Result<Change, ControlError> {
-    let mut change = Change::default();
-    let lines = |config: &Config| -> Vec<_> {
-        let lines = config.interfaces.iter().filter(|line| !line.removed);
-        lines.map(|line| (line.name.clone(), line.backend.clone(), line.vlan)).collect()
-    };
-    let (old, new) = (lines(before), lines(after));
-    let is_new = |line: &&(String, Backend, u16)| !old.contains(line);
-    let names = |verb: &str, (name, ..): &(String, Backend, u16)| format!("interface {name}: {verb}");
-    change.names.extend(old.iter().filter(|line| !new.contains(line)).map(|line| names("removed", line)));
-    change.names.extend(new.iter().filter(is_new).map(|line| names("added", line)));
-    if after.bridge && !change.names.is_empty() {
-        return Err(ControlError::Restart("interfaces of a bridge, which are pairs by their order,"));
-    }
-    if new.iter().filter(is_new).any(|line| matches!(line.1, Backend::Xdp { .. })) {
-        return Err(ControlError::Restart(
-            "interfaces of AF_XDP, whose programs and memory are made while the router starts,",
-        ));
-    }
-    let ports = plan::ports(after);
-    let used = |lines: &[(String, Backend, u16)], port: &Backend| lines.iter().any(|line| line.1 == *port);
-    for (number, port) in ports.iter().enumerate() {
-        match (used(&old, port), used(&new, port)) {
-            (false, true) => change.added.push((number, port.clone())),
-            (true, false) => change.removed.push((number, port.clone())),
-            _ => {}
-        }
-    }
-    let fixed = |(_, port): &(usize, Backend)| matches!(port, Backend::Dpdk { .. } | Backend::Pcap { .. });
-    if change.added.iter().chain(&change.removed).any(fixed) {
-        return Err(ControlError::Restart("ports of DPDK, or files,"));
-    }
-    if !change.added.is_empty() && after.shape != Shape::Complete {
-        return Err(ControlError::Restart(
-            "ports between stages, whose rings are made while the router starts,",
-        ));
-    }
-    if !has_filter && change.added.iter().any(|port| port.1.is_device()) {
-        return Err(ControlError::Restart("devices of the kernel, of which there was none,"));
-    }
-    if ports.len() > most {
-        return Err(ControlError::Restart("more than 64 ports that were not there at the start"));
-    }
-    Ok(change)
 }
 
 /// A tap that represents a port in the kernel.
