@@ -151,11 +151,21 @@ impl Machine {
     /// with the number of their link.
     pub(super) fn locals(&self) -> impl Iterator<Item = (u32, IpAddr)> {
         let broadcast = |address: &Address| Some((address.index, IpAddr::V4(address.broadcast?)));
+        let last = self.addresses.iter().filter_map(|address| Some((address.index, last(address)?)));
         let own = self.addresses.iter().map(|address| (address.index, address.ip));
         let anycast = self.addresses.iter().filter_map(|address| Some((address.index, anycast(address)?)));
-        own.chain(self.addresses.iter().filter_map(broadcast)).chain(anycast)
+        own.chain(self.addresses.iter().filter_map(broadcast)).chain(last).chain(anycast)
     }
 }
+
+/// Returns the last address of the network of an address. It is a broadcast address whether one is set or not, because the kernel makes
+/// a route for it. Networks of /31 and /32 have none (RFC 3021).
+fn last(address: &Address) -> Option<IpAddr> {
+    let IpAddr::V4(ip) = address.ip else { return None };
+    let rest = u32::MAX.checked_shr(address.len.into()).filter(|_| address.len <= 30)?;
+    Some(IpAddr::V4((u32::from(ip) | rest).into()))
+}
+
 /// Returns the subnet-router anycast address of the network of an address: its prefix, with zeros after it (RFC 4291, section
 /// 2.6.1). Networks of /127 have none (RFC 6164, section 6).
 fn anycast(address: &Address) -> Option<IpAddr> {
@@ -217,6 +227,25 @@ mod tests {
         again.take(&link(7, "wan", Some("veth")));
         again.keep(&machine);
         assert_ne!(again.identity("wan"), machine.identity("wan"));
+    }
+
+    #[test]
+    fn networks_have_a_broadcast_address_whether_it_is_set_or_not() {
+        let of = |ip: &str, len: u8| {
+            let mut machine = Machine::default();
+            machine.take(&Event::Address(Address {
+                index: 1,
+                ip: ip.parse().unwrap(),
+                len,
+                broadcast: None,
+            }));
+            machine.locals().map(|(_, ip)| ip.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("192.0.2.1", 24), ["192.0.2.1", "192.0.2.255"]);
+        assert_eq!(of("192.0.2.1", 30), ["192.0.2.1", "192.0.2.3"]);
+        assert_eq!(of("192.0.2.1", 0), ["192.0.2.1", "255.255.255.255"]);
+        assert_eq!(of("192.0.2.1", 31), ["192.0.2.1"]);
+        assert_eq!(of("192.0.2.1", 32), ["192.0.2.1"]);
     }
 
     #[test]

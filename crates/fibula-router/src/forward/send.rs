@@ -8,7 +8,7 @@ use crate::io::{Io, Offload, complete_checksum};
 use crate::neighbour::{Answer, Key, Sender};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, Problem};
-use crate::packet::options::{self, Record, milliseconds_today};
+use crate::packet::options::{Record, milliseconds_today};
 use crate::packet::{fragment, ipv4, ipv6, u32_at};
 
 use super::fabric::{Fabric, Gateway, Hop, Interface};
@@ -29,16 +29,7 @@ impl Worker {
     ) -> Result<(), Refused> {
         let way = &fabric.interfaces[usize::from(out)];
         let port = fabric.interfaces[usize::from(item.interface)].port;
-        let frame = io.frame(item.index);
-        let offload = frame.offload;
-        if item.header > 20 && !item.v6 {
-            let header = &frame.bytes[item.start..item.start + item.header];
-            options::check(header).map_err(|fault| {
-                let malformed = fault.reason == DropReason::Ipv4Options;
-                let problem = malformed.then_some(Problem::Parameter(fault.pointer));
-                Refused { reason: fault.reason, problem }
-            })?;
-        }
+        let offload = io.frame(item.index).offload;
         // Test the TTL before it is decremented: a packet with TTL 1 ends here (RFC 1812, section 5.3.1).
         if item.ttl <= 1 {
             return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
@@ -177,7 +168,7 @@ impl Worker {
         let to = ipv6::parse(&self.message[..len]).map_or(0, |parsed| parsed.destination);
         let fabric = Arc::clone(&self.fabric);
         let own = &fabric.interfaces[usize::from(interface)];
-        // No route leads to a link-local sender. The error leaves by the interface of the packet.
+        // It leaves by the interface of the packet, because no route leads to a link-local sender.
         let made = if v6 && ipv6::is_link_local(to) {
             let key = Key::v6(interface, to);
             own.up && own.link_local().is_some() && self.originate_to(io, interface, key, true, len, now_ns)
@@ -428,7 +419,7 @@ fn hop(packet: &mut [u8], v6: bool) {
 #[cold]
 fn record(fabric: &Fabric, way: &Interface, neighbour: Key, header: &mut [u8]) {
     let to = if neighbour.v6 { u32_at(header, 16) } else { neighbour.address as u32 };
-    // An interface without addresses of its own has those of the router (RFC 1812, section 2.2.7).
+    // Another address of the router, because the interface may have none (RFC 1812, section 4.2.2.2).
     let address = way.v4_towards(to).or_else(|| fabric.any_v4(way.vrf)).unwrap_or(0);
     let is_own = |ip: u32| fabric.own.contains(way.vrf, false, ip.into());
     Record { address, is_own, time: milliseconds_today }.write(header);

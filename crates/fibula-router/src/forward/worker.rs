@@ -14,6 +14,7 @@ use crate::neighbour::{Limits, Neighbours, Own, Probe};
 use crate::packet::ethernet;
 use crate::packet::icmp::{MAX_MESSAGE, Problem};
 use crate::packet::limit::Bucket;
+use crate::packet::options;
 
 use super::fabric::{Fabric, Hop, Urpf};
 use super::item::{Class, Item, classify};
@@ -326,7 +327,7 @@ impl Worker {
     ) -> Result<(), Refused> {
         // Check the source first, because a forged source must not be sent an error.
         let Some(route) = route else {
-            may_leave(fabric, item, source)?;
+            may_leave(fabric, io, item, source)?;
             return Err(Refused::telling(DropReason::NoRoute, Problem::NoRoute));
         };
         let hash = || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()]));
@@ -337,7 +338,7 @@ impl Worker {
             self.local(io, port, item, now_ns);
             return Ok(());
         }
-        may_leave(fabric, item, source)?;
+        may_leave(fabric, io, item, source)?;
         match hop {
             Hop::Via { interface, gateway } => {
                 self.forward(io, fabric, item, *interface, Some(*gateway), now_ns)
@@ -363,9 +364,24 @@ impl Worker {
     }
 }
 
-/// Checks whether a packet may be forwarded, by its source address and by the interface on which it was received.
+/// Checks whether a packet may be forwarded, by its source address, by the interface on which it was received, and by its options.
 #[inline]
-fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
+fn may_leave(fabric: &Fabric, io: &mut impl Io, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
+    is_welcome(fabric, item, source)?;
+    if item.header > 20 && !item.v6 {
+        let header = &io.frame(item.index).bytes[item.start..item.start + item.header];
+        options::check(header).map_err(|fault| {
+            let malformed = fault.reason == DropReason::Ipv4Options;
+            let problem = malformed.then_some(Problem::Parameter(fault.pointer));
+            Refused { reason: fault.reason, problem }
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks a packet's source address.
+#[inline]
+fn is_welcome(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
     if item.group {
         return Err(DropReason::LinkBroadcast.into());
     }
@@ -374,7 +390,7 @@ fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<()
         return Err(DropReason::MartianSource.into());
     }
     let urpf = interface.urpf;
-    // A link-local source is a station of this link, to which no route leads.
+    // A link-local source passes, because it is a station of this link and no route leads to it.
     if urpf == Urpf::Off || item.is_link_local_source() {
         return Ok(());
     }

@@ -91,8 +91,8 @@ pub fn error_v4(out: &mut [u8; MAX_MESSAGE], problem: Problem, source: u32, pack
     let quoted = packet.len().min(MAX_V4 - 28);
     let len = 28 + quoted;
     ipv4::write(out, len, TTL, ipv4::ICMP, source, u32_at(packet, 12));
-    // Precedence "internetwork control" (RFC 1812, section 4.3.2.5).
-    out[1] = 0xc0;
+    // Precedence "internetwork control", and the type of service of the packet (RFC 1812, section 4.3.2.5).
+    out[1] = 0xc0 | packet.get(1).map_or(0, |tos| tos & 0x1e);
     out[10..12].fill(0);
     let sum = checksum::checksum(&out[..20]);
     out[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -146,6 +146,11 @@ pub fn echo_reply_v4(out: &mut [u8; MAX_MESSAGE], packet: &[u8], parsed: &Ipv4) 
         return None;
     }
     ipv4::write(out, len, TTL, ipv4::ICMP, parsed.destination, parsed.source);
+    // Precedence and type of service of the request (RFC 1812, section 4.3.2.5).
+    out[1] = packet[1];
+    out[10..12].fill(0);
+    let sum = checksum::checksum(&out[..20]);
+    out[10..12].copy_from_slice(&sum.to_be_bytes());
     out[20..len].copy_from_slice(message);
     out[20..24].fill(0);
     let sum = checksum::checksum(&out[20..len]);
@@ -162,6 +167,9 @@ pub fn echo_reply_v6(out: &mut [u8; MAX_MESSAGE], packet: &[u8], parsed: &Ipv6) 
         return None;
     }
     ipv6::write(out, message.len(), TTL, ipv6::ICMPV6, parsed.destination, parsed.source);
+    // The traffic class of the request.
+    out[0] |= packet[0] & 15;
+    out[1] |= packet[1] & 0xf0;
     out[40..parsed.len].copy_from_slice(message);
     out[40] = 129;
     finish_v6(&mut out[..parsed.len], parsed.destination, parsed.source);

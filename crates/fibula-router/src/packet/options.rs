@@ -8,6 +8,7 @@ const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const RECORD_ROUTE: u8 = 7;
 const TIMESTAMP: u8 = 68;
+const ROUTER_ALERT: u8 = 148;
 
 /// Bytes of the fixed header, after which options begin.
 const FIXED: usize = 20;
@@ -42,6 +43,10 @@ pub fn check(header: &[u8]) -> Result<(), OptionFault> {
         if matches!(kind, 131 | 137) {
             return Err(fault(DropReason::Ipv4SourceRoute, at));
         }
+        // RFC 2113, section 2.1.
+        if kind == ROUTER_ALERT && len < 4 {
+            return Err(fault(DropReason::Ipv4Options, at + 1));
+        }
         if matches!(kind, RECORD_ROUTE | TIMESTAMP) {
             let second = std::mem::replace(&mut seen[usize::from(kind == TIMESTAMP)], true);
             if let Some(wrong) = Some(0).filter(|_| second).or_else(|| malformed(option)) {
@@ -72,10 +77,10 @@ fn malformed(option: &[u8]) -> Option<usize> {
     (next - 1 + entry > option.len()).then_some(2)
 }
 
-/// What a router writes into options.
+/// The entries that a router makes in options.
 #[derive(Debug)]
 pub struct Record<O, T> {
-    /// The address of the interface that the packet leaves by.
+    /// The address of the interface that the packet leaves by (RFC 1812, section 4.2.2.2).
     pub address: u32,
     /// Whether an address is the router's own.
     pub is_own: O,
@@ -221,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Whatever the options are, checking and writing end.
+    /// Checking and writing end, with any options.
     #[test]
     fn random_options_do_no_harm() {
         let mut random = 1_u64;
