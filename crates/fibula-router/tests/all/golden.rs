@@ -147,6 +147,25 @@ fn every_case() {
     assert_eq!(failed, 0, "of {} cases", cases.len());
 }
 
+/// Each difference from the kernel that the guide names is shown by a case here or by a test.
+#[test]
+fn every_difference_from_the_kernel_is_shown() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_else(|_| panic!("{path}"));
+    let list: toml::Table = read("netlab/differences.toml").parse().unwrap();
+    let names: Vec<String> = cases().into_iter().map(|(_, case)| case.name).collect();
+    let differences = list["difference"].as_array().unwrap();
+    for difference in differences {
+        let test = difference["test"].as_str().unwrap();
+        let is_shown = match test.split_once(": ") {
+            Some((file, name)) if file.ends_with(".rs") => read(file).contains(&format!("fn {name}(")),
+            _ => names.iter().any(|name| name == test),
+        };
+        assert!(is_shown, "{:?}: no test '{test}'", difference["name"]);
+    }
+    assert!(differences.len() > 10);
+}
+
 /// Reasons that need more than one frame in and out; the file of tests that has them.
 const ELSEWHERE: [&str; 8] = [
     "offload-too-big",
