@@ -388,7 +388,8 @@ def _(packet, kernel, router):
 @judge("labels")
 def _(packet, kernel, router):
     theirs, ours = sum(kernel, []), sum(router, [])
-    refused = len(theirs) == 1 and is_icmp(theirs[0], 12)
+    # No error is about a later fragment.
+    refused = not theirs or len(theirs) == 1 and is_icmp(theirs[0], 12)
     return any(kind == 134 for kind, _ in packet.option_kinds()) and refused and len(ours) <= 2 and not any(is_icmp(got, 12) for got in ours)
 
 
@@ -510,7 +511,7 @@ def _(frame):
         # Without them a header has no checksum either, to be like one that had some.
         if len(header) == 20:
             return header
-        options = bytes(byte for kind, at in packet.option_kinds() if kind != 1 for byte in header[at:at + header[at + 1]])
+        options = bytes(byte for kind, at in packet.option_kinds() if kind & 0x80 for byte in header[at:at + header[at + 1]])
         options += bytes(-len(options) % 4)
         header[2:4] = struct.pack("!H", packet.length - packet.header + 20 + len(options))
         header[0] = 0x40 | 5 + len(options) // 4

@@ -136,8 +136,11 @@ impl Worker {
             return self.deliver(io, port, item.index, DropReason::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];
-        // Never answer frames sent to a group, because one packet would cause an answer of every router on the link.
-        let reply = if item.group || (!item.v6 && item.is_martian_source(self.fabric.martians)) {
+        // Never answer frames sent to a group, because one packet would cause an answer of every router on the link. Nor a ping of a
+        // network's broadcast address, because it is nobody's to answer from (RFC 1122, section 3.2.1.3).
+        let is_own = || self.fabric.own.contains(item.vrf, false, item.destination);
+        let reply = if item.group || (!item.v6 && (item.is_martian_source(self.fabric.martians) || !is_own()))
+        {
             None
         } else if item.v6 {
             let own = &self.fabric.interfaces[usize::from(item.interface)];

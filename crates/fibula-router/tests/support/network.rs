@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fibula::Table;
 use fibula::net::{IpPrefix, NextHop};
 use fibula_router::count::{PortCounters, Totals};
-use fibula_router::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Urpf, Vrf};
+use fibula_router::forward::fabric::{Fabric, Gateway, Hop, Interface, Own, Port, Urpf, Vrf};
 use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::memory::Memory;
 use fibula_router::neighbour::{Key, Limits};
@@ -65,6 +65,7 @@ pub fn fabric() -> Fabric {
         }
     }
     more_routes(&mut fabric);
+    fabric.own = Own::of(&fabric.interfaces);
     fabric
 }
 
