@@ -187,13 +187,12 @@ pub unsafe extern "C" fn fibula_lookup_text(
                         None => CStr::from_ptr(text).to_bytes(),
                     };
                 }
-                let counts = view.lookup(&Column::texts(&rows[..ids.len()]), ids, &options)?;
+                let column = Column::texts(&rows[..ids.len()]);
+                let counts = view.lookup(&column, ids, &options)?;
                 let is_bad = |at: &usize| !texts[first + at].is_null();
                 if refuses
                     && counts.invalid > nulls
-                    && let Some(at) = (0..ids.len())
-                        .filter(is_bad)
-                        .find(|&at| fibula_column::parse_address(rows[at]).is_none())
+                    && let Some(at) = (0..ids.len()).filter(is_bad).find(|&at| column.address(at).is_err())
                 {
                     let text = String::from_utf8_lossy(&rows[at][..rows[at].len().min(64)]).into_owned();
                     let message = format!("'{}' is not an IP address", text.escape_debug());
