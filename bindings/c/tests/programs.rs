@@ -28,10 +28,11 @@ impl Drop for Folder {
     }
 }
 
-/// The folder with the libraries, which are built by the first test that needs them: cargo builds nothing that no Rust program links.
-fn libraries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
+/// The prefix into which the library is built and installed, by the first test that needs it: cargo builds nothing that no Rust
+/// program links.
+fn prefix() -> &'static Path {
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
         // This program is in `target/PROFILE/deps`.
         let program = std::env::current_exe().unwrap();
         let folder = program.ancestors().nth(2).unwrap();
@@ -43,8 +44,16 @@ fn libraries() -> &'static Path {
             cargo.arg("--release");
         }
         run(cargo.current_dir(HERE));
-        folder.to_owned()
+        let prefix = folder.join("c-library");
+        let mut install = Command::new(Path::new(HERE).join("install"));
+        install.env_remove("DESTDIR").arg("--prefix").arg(&prefix).arg("--from").arg(folder);
+        run(&mut install);
+        prefix
     })
+}
+
+fn libraries() -> PathBuf {
+    prefix().join("lib")
 }
 
 fn has(program: &str) -> bool {
@@ -71,7 +80,7 @@ fn compile(compiler: &str, options: &[&str], source: &Path, program: &Path, shar
     let libraries = libraries();
     let mut command = Command::new(compiler);
     command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-g"]).args(options);
-    command.arg(format!("-I{HERE}/include")).arg(source).arg("-o").arg(program);
+    command.arg("-I").arg(prefix().join("include")).arg(source).arg("-o").arg(program);
     if shared {
         command.arg(format!("-L{}", libraries.display())).arg("-lfibula").arg("-lpthread");
         command.arg(format!("-Wl,-rpath,{}", libraries.display()));
@@ -201,6 +210,47 @@ fn the_header_is_c_and_cpp_of_every_year() {
             compile(compiler, &[&format!("-std={standard}")], &source, &program, true);
             run(&mut Command::new(program));
         }
+    }
+}
+
+/// As the guide says it.
+#[test]
+fn pkg_config_and_cmake_find_the_library() {
+    if !has("cc") || !has("pkg-config") {
+        return;
+    }
+    let folder = Folder::new("pkg-config");
+    let source = Path::new(HERE).join("examples/burst.c");
+    let pkg_config = |option: &str| {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", libraries().join("pkgconfig")).args(option.split(' ')).arg("fibula");
+        text(run(&mut command)).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let version = pkg_config("--modversion");
+    assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
+    let program = folder.0.join("burst");
+    run(Command::new("cc").arg(&source).args(pkg_config("--cflags --libs")).arg("-o").arg(&program));
+    let expected = "dropped 0, port 1 16, port 2 16\n";
+    assert_eq!(text(run(Command::new(&program).env("LD_LIBRARY_PATH", libraries()))), expected);
+    // Statically: what the archive needs of the system is in Libs.private.
+    let archive = libraries().join("libfibula.a");
+    let private =
+        pkg_config("--static --libs").into_iter().filter(|word| word != "-lfibula").collect::<Vec<_>>();
+    let cflags = pkg_config("--cflags");
+    let alone = folder.0.join("alone");
+    run(Command::new("cc").arg(&source).args(cflags).arg(archive).args(private).arg("-o").arg(&alone));
+    assert_eq!(text(run(&mut Command::new(alone))), expected);
+    if has("cmake") {
+        let list = "cmake_minimum_required(VERSION 3.10)\nproject(burst C)\nfind_package(fibula REQUIRED)\n\
+                    add_executable(burst burst.c)\ntarget_link_libraries(burst fibula::fibula)\n";
+        std::fs::write(folder.0.join("CMakeLists.txt"), list).unwrap();
+        std::fs::copy(&source, folder.0.join("burst.c")).unwrap();
+        let build = folder.0.join("build");
+        let mut cmake = Command::new("cmake");
+        cmake.arg("-S").arg(&folder.0).arg("-B").arg(&build);
+        run(cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())));
+        run(Command::new("cmake").arg("--build").arg(&build));
+        assert_eq!(text(run(&mut Command::new(build.join("burst")))), expected);
     }
 }
 
