@@ -74,8 +74,8 @@ impl Buffers {
         };
         let (mut first, mut all) = (Vec::new(), Vec::new());
         let mut count = bytes.len();
-        if width > 0 {
-            count = bytes.len() / width;
+        if let Some(rows) = bytes.len().checked_div(width) {
+            count = rows;
             first = bytes[..count * width].to_vec();
         } else if format != "n" {
             // Rows end where lines do.
