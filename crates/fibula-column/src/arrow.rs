@@ -23,55 +23,55 @@ use fibula::net::NextHop;
 use crate::error::ColumnError;
 
 /// The type of an array: `struct ArrowSchema` of the specification. One that this crate made is released when it is dropped; one that was
-/// moved out of has no `release`.
+/// moved out of has no `release`. Its fields are not public, because safe code that changed one would make the release unsound.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowSchema {
     /// The type, as a string that ends with 0.
-    pub format: *const c_char,
+    pub(crate) format: *const c_char,
     /// The name, or null.
-    pub name: *const c_char,
+    pub(crate) name: *const c_char,
     /// Metadata in the specification's form, or null.
-    pub metadata: *const c_char,
+    pub(crate) metadata: *const c_char,
     /// Flags: 2 where rows may be null.
-    pub flags: i64,
+    pub(crate) flags: i64,
     /// Number of children.
-    pub n_children: i64,
+    pub(crate) n_children: i64,
     /// The children.
-    pub children: *mut *mut ArrowSchema,
+    pub(crate) children: *mut *mut ArrowSchema,
     /// The type of the entries of a dictionary, or null.
-    pub dictionary: *mut ArrowSchema,
+    pub(crate) dictionary: *mut ArrowSchema,
     /// Frees everything that the schema points to. `None` once it was released, or moved elsewhere.
-    pub release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    pub(crate) release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
     /// For whoever made the schema.
-    pub private_data: *mut c_void,
+    pub(crate) private_data: *mut c_void,
 }
 
 /// The rows of an array: `struct ArrowArray` of the specification. One that this crate made is released when it is dropped; one that was
-/// moved out of has no `release`.
+/// moved out of has no `release`. Its fields are not public, because safe code that changed one would make the release unsound.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowArray {
     /// Number of rows.
-    pub length: i64,
+    pub(crate) length: i64,
     /// Number of null rows; -1 where it is not known.
-    pub null_count: i64,
+    pub(crate) null_count: i64,
     /// Number of rows in the buffers before the first one.
-    pub offset: i64,
+    pub(crate) offset: i64,
     /// Number of buffers.
-    pub n_buffers: i64,
+    pub(crate) n_buffers: i64,
     /// Number of children.
-    pub n_children: i64,
+    pub(crate) n_children: i64,
     /// The buffers, as many as the type has.
-    pub buffers: *mut *const c_void,
+    pub(crate) buffers: *mut *const c_void,
     /// The children.
-    pub children: *mut *mut ArrowArray,
+    pub(crate) children: *mut *mut ArrowArray,
     /// The entries of a dictionary, or null.
-    pub dictionary: *mut ArrowArray,
+    pub(crate) dictionary: *mut ArrowArray,
     /// Frees everything that the array points to. `None` once it was released, or moved elsewhere.
-    pub release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    pub(crate) release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
     /// For whoever made the array.
-    pub private_data: *mut c_void,
+    pub(crate) private_data: *mut c_void,
 }
 
 /// Rows may be null: a flag of a schema.
