@@ -182,8 +182,22 @@ impl DevicePort {
         Ok(())
     }
 
-    /// Takes over from the kernel. The filter first, so that the kernel forwards nothing that the router forwards too.
+    /// Takes over from the kernel. The filter comes before the sockets take frames, so that the kernel forwards nothing that the
+    /// router forwards too. To bind sockets takes the kernel milliseconds, so they are bound before, and refuse frames until
+    /// the filter is there: what arrives in between would be lost.
     fn attach(&mut self, index: u32, filter: &Filter) -> io::Result<()> {
+        if let Means::Packet { receive, joined, .. } = &mut self.means {
+            receive.iter().try_for_each(Socket::refuse_frames)?;
+            receive.iter().try_for_each(|socket| socket.move_to(index))?;
+            if let [first, others @ ..] = &receive[..]
+                && !others.is_empty()
+                && !*joined
+            {
+                let group = first.join(None)?;
+                *joined = true;
+                others.iter().try_for_each(|socket| socket.join(Some(group)).map(drop))?;
+            }
+        }
         let attached = match &self.means {
             Means::Packet { .. } => filter.attach(index),
             Means::Xdp { mode: XdpMode::Native, redirect, .. } => redirect.attach(index, true),
@@ -198,16 +212,8 @@ impl DevicePort {
             Err(error) if self.attached.is_some() && error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-        if let Means::Packet { receive, joined, .. } = &mut self.means {
-            receive.iter().try_for_each(|socket| socket.move_to(index))?;
-            if let [first, others @ ..] = &receive[..]
-                && !others.is_empty()
-                && !*joined
-            {
-                let group = first.join(None)?;
-                *joined = true;
-                others.iter().try_for_each(|socket| socket.join(Some(group)).map(drop))?;
-            }
+        if let Means::Packet { receive, .. } = &self.means {
+            receive.iter().try_for_each(Socket::take_frames)?;
         }
         Ok(())
     }

@@ -40,6 +40,9 @@ const VLAN_VALID: u32 = 0x10;
 const SEND_REQUEST: u32 = 1;
 const WRONG_FORMAT: u32 = 4;
 
+/// The instruction that passes no byte of a frame on.
+const RETURN_NOTHING: (u16, u8, u8, u32) = (6, 0, 0, 0);
+
 /// Bytes of `struct virtio_net_hdr`.
 const VNET: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
@@ -108,11 +111,27 @@ impl Socket {
         Ok(u16_of(&value, 0))
     }
 
+    /// Lets a receive ring refuse every frame, which takes effect at once.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for a filter.
+    pub fn refuse_frames(&self) -> io::Result<()> {
+        sys::set_filter(self.fd.as_fd(), &[RETURN_NOTHING])
+    }
+
+    /// Lets a receive ring take frames again after [`refuse_frames`](Self::refuse_frames), at once.
+    ///
+    /// # Errors
+    /// When there is no filter.
+    pub fn take_frames(&self) -> io::Result<()> {
+        sys::set_number(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0)
+    }
+
     /// Lets a receive ring take no more frames.
     pub fn end(&self, device: u32) {
-        if sys::bind(self.fd.as_fd(), &sys::packet_address(0, device)).is_err() {
-            // The sockets of a fanout group keep their device. This filter refuses every frame.
-            let _ = sys::set_filter(self.fd.as_fd(), &[(6, 0, 0, 0)]);
+        // A filter takes effect at once, where to bind takes milliseconds: what comes meanwhile would be lost.
+        if self.refuse_frames().is_err() {
+            let _ = sys::bind(self.fd.as_fd(), &sys::packet_address(0, device));
         }
     }
 }
