@@ -6,7 +6,8 @@ use toml::Spanned;
 use super::ConfigError;
 use super::read::Text;
 
-/// Where names of accounts are looked up.
+/// Where names of accounts are looked up, by the parts that are for Linux.
+#[cfg(target_os = "linux")]
 pub(crate) const PASSWD: &str = "/etc/passwd";
 
 /// The account of FRR's daemons.

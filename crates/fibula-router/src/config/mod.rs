@@ -35,6 +35,7 @@ mod file;
 mod read;
 
 #[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")]
 pub(crate) use accounts::PASSWD;
 pub use accounts::{Account, Accounts};
 pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
