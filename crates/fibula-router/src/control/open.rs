@@ -183,8 +183,8 @@ impl DevicePort {
     }
 
     /// Takes over from the kernel. The filter comes before the sockets take frames, so that the kernel forwards nothing that the
-    /// router forwards too. To bind sockets takes the kernel milliseconds, so they are bound before, and refuse frames until
-    /// the filter is there: what arrives in between would be lost.
+    /// router forwards too. To bind sockets takes the kernel milliseconds, in which frames would be lost. So they are bound before,
+    /// and refuse frames until the filter is there.
     fn attach(&mut self, index: u32, filter: &Filter) -> io::Result<()> {
         if let Means::Packet { receive, joined, .. } = &mut self.means {
             receive.iter().try_for_each(Socket::refuse_frames)?;

@@ -129,7 +129,7 @@ impl Socket {
 
     /// Lets a receive ring take no more frames.
     pub fn end(&self, device: u32) {
-        // A filter takes effect at once, where to bind takes milliseconds: what comes meanwhile would be lost.
+        // Not by binding first, because that takes milliseconds, in which frames would be lost. A filter takes effect at once.
         if self.refuse_frames().is_err() {
             let _ = sys::bind(self.fd.as_fd(), &sys::packet_address(0, device));
         }
