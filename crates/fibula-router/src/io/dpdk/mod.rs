@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::tap::{Sender, Tap};
+use super::tap::{Tap, TapSender};
 use super::{BURST, Offload, Received, complete_checksum};
 use crate::kernel::sys;
 use crate::packet::ethernet::Mac;
@@ -83,7 +83,7 @@ struct Ends {
 /// The kernel's side of a port.
 #[derive(Debug)]
 struct Host {
-    to_kernel: Sender,
+    to_kernel: TapSender,
     limits: [Bucket; 2],
     /// The first thread has it.
     from_kernel: Option<Tap>,
@@ -172,7 +172,7 @@ impl Dpdk {
     }
 
     /// Gives a port its tap: the end that sends to the kernel, and for one thread the one that receives.
-    pub fn set_host(&mut self, port: usize, to_kernel: Sender, from_kernel: Option<Tap>) {
+    pub fn set_host(&mut self, port: usize, to_kernel: TapSender, from_kernel: Option<Tap>) {
         let limits = [(); 2].map(|()| Bucket::new(TO_KERNEL.0, TO_KERNEL.1));
         self.ends(port).host = Some(Host { to_kernel, limits, from_kernel, turn: 0 });
     }
