@@ -11,9 +11,9 @@
  * an `error` that is not NULL, a failure also has a row and a message there. It is not touched by a call that succeeds.
  * Single lookups answer 0 where something is wrong.
  *
- * Pointers. NULL where a table, a reader or an array is needed is FIBULA_E_ARGUMENT, or 0 from a single lookup. Everything else that
- * a pointer leads to is the caller's promise: so many elements as the count says, aligned to their type unless a call says otherwise,
- * and changed by nobody during the call. Inputs are borrowed for the call, results belong to the caller. `free` and `unref` take NULL.
+ * Pointers. NULL where a table, a reader or an array is needed is FIBULA_E_ARGUMENT, or 0 from a single lookup. Otherwise the
+ * caller promises that a pointer leads to as many elements as the count says, that they are aligned to their type (unless the call says
+ * otherwise), and that nobody changes them during the call. Inputs are borrowed for the call, results belong to the caller. `free` and `unref` take NULL.
  *
  * Threads. A table, a live table, VRFs and a follower may be used by any number of threads at once. A reader belongs to one thread
  * at a time. Freeing belongs to whoever uses a handle last.
@@ -196,10 +196,10 @@ int fibula_live_snapshot(const fibula_live *live, fibula_table **table, fibula_e
 uint32_t fibula_live_lookup4(const fibula_live *live, uint32_t address);
 uint32_t fibula_live_lookup6(const fibula_live *live, const uint8_t address[16]);
 
-/* A reader takes no lock and waits for nothing. Each call pins the table while it looks up. A loop that never ends pins once and
- * says so again after each burst, as with liburcu's QSBR: fibula_reader_pin, then fibula_reader_quiescent, and fibula_reader_unpin
- * before it sleeps. Memory that was replaced is not freed before every pinned reader has said so; at 64 MiB changes wait for a second,
- * and are then refused as FIBULA_E_BUSY. */
+/* A reader takes no lock and waits for nothing. Each call pins the table while it looks up. A loop that never ends calls
+ * fibula_reader_pin once, fibula_reader_quiescent after each burst, and fibula_reader_unpin before it sleeps, as with liburcu's QSBR.
+ * Memory that changes have replaced is freed when every pinned reader has been quiescent since. Once 64 MiB wait for that, a change
+ * waits for a second, and is then refused as FIBULA_E_BUSY. */
 int fibula_reader_new(const fibula_live *live, fibula_reader **reader, fibula_error *error);
 void fibula_reader_free(fibula_reader *reader);
 int fibula_reader_pin(fibula_reader *reader);   /* where it is pinned: moves the pin to now */

@@ -1,4 +1,4 @@
-//! What went wrong, as a code and, where the caller has a place for it, as a row and a message.
+//! Failures of calls. Each has a code, and the caller may also get a row and a message.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,7 +39,7 @@ const _: () = assert!(size_of::<ErrorPlace>() == 256 && align_of::<ErrorPlace>()
 /// A row that no error is about.
 pub const NO_ROW: u64 = u64::MAX;
 
-/// What went wrong.
+/// A failure of a call.
 #[derive(Debug)]
 pub struct Failure {
     code: Code,
@@ -99,7 +99,7 @@ pub unsafe fn call(place: *mut ErrorPlace, run: impl FnOnce() -> Outcome<()>) ->
 /// # Safety
 /// The place is NULL or an error that may be written.
 pub unsafe fn counted(place: *mut ErrorPlace, run: impl FnOnce() -> Outcome<i64>) -> i64 {
-    // What a panic leaves behind is a table whose lock is poisoned, which then refuses changes.
+    // A panic in a change poisons the lock of its table, which then refuses further changes. Lookups go on.
     let failure = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(number)) => return number,
         Ok(Err(failure)) => failure,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::file::Follower;
 
 use crate::error::{ErrorPlace, answer, call};
-use crate::input::{handle, path, put};
+use crate::input::{free, handle, make, owned, path, put};
 use crate::options::{MAP, Options, OptionsPlace};
 use crate::table::Table;
 
@@ -21,10 +21,9 @@ pub unsafe extern "C" fn fibula_follower_open(
     follower: *mut *mut Following,
     error: *mut ErrorPlace,
 ) -> c_int {
-    // SAFETY: what fibula.h asks of the caller, here and below.
+    // SAFETY: the promises that fibula.h asks of the caller, here and below.
     unsafe {
-        call(error, || {
-            put(follower, ptr::null_mut())?;
+        make(follower, error, || {
             let (file, options) = (path(file)?, Options::read(options)?);
             let copied = || Follower::open_within(file, options.limits());
             let opened = if options.has(MAP) {
@@ -33,17 +32,15 @@ pub unsafe extern "C" fn fibula_follower_open(
             } else {
                 copied()?
             };
-            put(follower, Box::into_raw(Box::new(Following(Mutex::new(opened)))))
+            Ok(owned(Following(Mutex::new(opened))))
         })
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_follower_free(follower: *mut Following) {
-    if !follower.is_null() {
-        // SAFETY: from `fibula_follower_open`, and given up.
-        answer((), || drop(unsafe { Box::from_raw(follower) }));
-    }
+    // SAFETY: as in `fibula_follower_open`.
+    unsafe { free(follower) }
 }
 
 #[unsafe(no_mangle)]

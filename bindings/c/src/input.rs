@@ -1,11 +1,12 @@
-//! Pointers and counts of callers as slices. What can be checked of them is checked.
+//! Pointers and counts of callers, checked where that is possible: handles, slices, paths, places for results.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
+use std::ptr;
 
-use crate::error::{Failure, Outcome};
+use crate::error::{ErrorPlace, Failure, Outcome, answer, call};
 
-/// Returns what a pointer leads to.
+/// Returns the value that a pointer leads to.
 ///
 /// # Safety
 /// The pointer is NULL, or one that this library gave out and that was not freed.
@@ -17,7 +18,7 @@ pub unsafe fn handle<'a, T>(pointer: *const T, what: &'static str) -> Outcome<&'
 /// Returns `count` elements that are read.
 ///
 /// # Safety
-/// The pointer leads to so many elements that nobody changes meanwhile, or it is NULL, or the count is 0.
+/// The pointer is NULL, or it leads to `count` elements, which nobody changes during the call.
 pub unsafe fn elements<'a, T>(pointer: *const T, count: usize) -> Outcome<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
@@ -30,7 +31,8 @@ pub unsafe fn elements<'a, T>(pointer: *const T, count: usize) -> Outcome<&'a [T
 /// Returns `count` elements that are written.
 ///
 /// # Safety
-/// As for [`elements`], and nobody reads or writes them meanwhile. They are integers, for which all bytes are valid.
+/// As for [`elements`]. During the call nobody else uses the elements. They are integers, because these are valid whatever their bytes
+/// are.
 pub unsafe fn elements_mut<'a, T>(pointer: *mut T, count: usize) -> Outcome<&'a mut [T]> {
     if count == 0 {
         return Ok(&mut []);
@@ -85,4 +87,38 @@ pub unsafe fn put<T>(place: *mut T, value: T) -> Outcome<()> {
     // SAFETY: the caller's promise.
     unsafe { place.write(value) };
     Ok(())
+}
+
+/// Runs a call that makes a handle, and writes the handle to `place`; NULL if the call fails.
+///
+/// # Safety
+/// `place` is NULL or may be written, and so is `error`.
+pub unsafe fn make<T>(
+    place: *mut *mut T,
+    error: *mut ErrorPlace,
+    run: impl FnOnce() -> Outcome<*mut T>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        call(error, || {
+            put(place, ptr::null_mut())?;
+            put(place, run()?)
+        })
+    }
+}
+
+/// Returns a handle that C owns until [`free`].
+pub fn owned<T>(value: T) -> *mut T {
+    Box::into_raw(Box::new(value))
+}
+
+/// Frees a handle.
+///
+/// # Safety
+/// The handle is NULL, or from [`owned`], and nobody uses it any more.
+pub unsafe fn free<T>(handle: *mut T) {
+    if !handle.is_null() {
+        // SAFETY: the caller's promise.
+        answer((), || drop(unsafe { Box::from_raw(handle) }));
+    }
 }

@@ -1,4 +1,4 @@
-//! The C library. Its documentation is `include/fibula.h`; what is said there of each call is not repeated here.
+//! The C library. `include/fibula.h` documents each call, and these files do not repeat it.
 //!
 //! ```text
 //! error.rs   codes and messages; panics end here
@@ -12,7 +12,7 @@
 //! ```
 
 #![allow(unsafe_code, reason = "C passes pointers; each is used as far as fibula.h makes its caller promise")]
-#![allow(unreachable_pub, missing_docs, reason = "what is exported is documented in include/fibula.h")]
+#![allow(unreachable_pub, missing_docs, reason = "include/fibula.h documents the exported items")]
 #![allow(
     clippy::multiple_unsafe_ops_per_block,
     reason = "the operations of a call rest on one promise of its caller, that of include/fibula.h"

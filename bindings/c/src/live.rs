@@ -1,6 +1,6 @@
 //! Tables that change while threads look addresses up in them.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ptr;
 
 use engine::live::{Options as LiveOptions, Pinned, Reader, Table as LiveTable};
@@ -9,9 +9,9 @@ use engine::rib::DualRib;
 use fibula_column::{Column, LookupOptions, lookup_pinned};
 
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
-use crate::input::{elements, elements_mut, handle, put};
-use crate::lookup::{column4, column6};
-use crate::options::{MASK, Options, OptionsPlace};
+use crate::input::{elements, free, handle, make, owned};
+use crate::lookup::bulk_calls;
+use crate::options::{Options, OptionsPlace};
 use crate::table::Table;
 
 /// `fibula_live`.
@@ -22,9 +22,9 @@ pub struct Live {
 
 /// `fibula_reader`.
 pub struct LiveReader {
-    /// The pin, of which `reader` is borrowed as long as it is there.
+    /// The pin. While there is one, it borrows `reader`.
     pin: Option<Pinned<'static>>,
-    /// From `Box::into_raw`, so that it does not move and nothing else borrows it.
+    /// A pointer from [`owned`], so that the reader does not move with this struct.
     reader: *mut Reader,
 }
 
@@ -79,36 +79,24 @@ pub unsafe extern "C" fn fibula_live_new(
     live: *mut *mut Live,
     error: *mut ErrorPlace,
 ) -> c_int {
-    // SAFETY: what fibula.h asks of the caller, here and below.
+    // SAFETY: the promises that fibula.h asks of the caller, here and below.
     unsafe {
-        call(error, || {
-            put(live, ptr::null_mut())?;
+        make(live, error, || {
             let options = Options::read(options)?;
             let table_options = LiveOptions { limits: options.limits(), ..LiveOptions::default() };
             let table = LiveTable::from_routes(DualRib::within(options.limits()), table_options)?;
-            put(live, Box::into_raw(Box::new(Live { table, options })))
+            Ok(owned(Live { table, options }))
         })
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_live_free(live: *mut Live) {
-    if !live.is_null() {
-        // SAFETY: from `fibula_live_new`, and given up.
-        answer((), || drop(unsafe { Box::from_raw(live) }));
-    }
+    // SAFETY: as in `fibula_live_new`.
+    unsafe { free(live) }
 }
 
 impl Live {
-    fn prefix<K: Key>(&self, address: K, length: u8) -> Outcome<Prefix<K>> {
-        let prefix = if self.options.has(MASK) {
-            Prefix::masked(address, length)
-        } else {
-            Prefix::new(address, length)
-        };
-        prefix.map_err(|error| Failure::new(Code::Invalid, error.to_string()))
-    }
-
     fn change(&self, prefix: impl Into<IpPrefix>, id: u32) -> Outcome<()> {
         let prefix = prefix.into();
         match NextHop::new(id) {
@@ -134,7 +122,7 @@ pub unsafe extern "C" fn fibula_live_set4(
     unsafe {
         call(error, || {
             let live = handle(live, NO_TABLE)?;
-            live.change(live.prefix(address, length)?, id)
+            live.change(live.options.prefix(address, length)?, id)
         })
     }
 }
@@ -152,7 +140,7 @@ pub unsafe extern "C" fn fibula_live_set6(
         call(error, || {
             let live = handle(live, NO_TABLE)?;
             let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
-            live.change(live.prefix(u128::from_be_bytes(*address), length)?, id)
+            live.change(live.options.prefix(u128::from_be_bytes(*address), length)?, id)
         })
     }
 }
@@ -179,11 +167,11 @@ pub unsafe extern "C" fn fibula_live_apply(
                 match family {
                     4 => {
                         let [a, b, c, d, ..] = address;
-                        let prefix = live.prefix(u32::from_be_bytes([a, b, c, d]), length);
+                        let prefix = live.options.prefix(u32::from_be_bytes([a, b, c, d]), length);
                         v4.push(change(prefix.map_err(|failure| failure.at(row))?, id));
                     }
                     6 => {
-                        let prefix = live.prefix(u128::from_be_bytes(address), length);
+                        let prefix = live.options.prefix(u128::from_be_bytes(address), length);
                         v6.push(change(prefix.map_err(|failure| failure.at(row))?, id));
                     }
                     _ => return Err(Failure::new(Code::Invalid, "a family is 4 or 6").at(row)),
@@ -241,10 +229,9 @@ pub unsafe extern "C" fn fibula_live_snapshot(
 ) -> c_int {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
-        call(error, || {
-            put(table, ptr::null_mut())?;
+        make(table, error, || {
             let live = handle(live, NO_TABLE)?;
-            put(table, Table::build(live.table.routes()?, &live.options)?.into_raw())
+            Ok(Table::build(live.table.routes()?, &live.options)?.into_raw())
         })
     }
 }
@@ -257,20 +244,17 @@ pub unsafe extern "C" fn fibula_reader_new(
 ) -> c_int {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
-        call(error, || {
-            put(reader, ptr::null_mut())?;
-            let own = Box::into_raw(Box::new(handle(live, NO_TABLE)?.table.reader()?));
-            put(reader, Box::into_raw(Box::new(LiveReader { pin: None, reader: own })))
+        make(reader, error, || {
+            let own = owned(handle(live, NO_TABLE)?.table.reader()?);
+            Ok(owned(LiveReader { pin: None, reader: own }))
         })
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_reader_free(reader: *mut LiveReader) {
-    if !reader.is_null() {
-        // SAFETY: from `fibula_reader_new`, and given up.
-        answer((), || drop(unsafe { Box::from_raw(reader) }));
-    }
+    // SAFETY: as in `fibula_live_new`.
+    unsafe { free(reader) }
 }
 
 /// Returns a reader, which belongs to the thread of the caller.
@@ -332,36 +316,8 @@ fn look_up(reader: &mut LiveReader, column: &Column<'_>, ids: &mut [u32]) -> Out
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibula_reader_lookup4_bulk(
-    reader: *mut LiveReader,
-    addresses: *const c_void,
-    stride: usize,
-    flags: u32,
-    ids: *mut u32,
-    count: usize,
-) -> c_int {
-    // SAFETY: as in `fibula_live_new`.
-    unsafe {
-        call(ptr::null_mut(), || {
-            look_up(own(reader)?, &column4(addresses, stride, flags, count)?, elements_mut(ids, count)?)
-        })
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibula_reader_lookup6_bulk(
-    reader: *mut LiveReader,
-    addresses: *const c_void,
-    stride: usize,
-    flags: u32,
-    ids: *mut u32,
-    count: usize,
-) -> c_int {
-    // SAFETY: as in `fibula_live_new`.
-    unsafe {
-        call(ptr::null_mut(), || {
-            look_up(own(reader)?, &column6(addresses, stride, flags, count)?, elements_mut(ids, count)?)
-        })
-    }
+bulk_calls! {
+    (fibula_reader_lookup4_bulk, fibula_reader_lookup6_bulk)
+    (reader: *mut LiveReader)
+    |column, ids| look_up(own(reader)?, &column, ids)
 }

@@ -1,13 +1,12 @@
 //! Lookups of one address and of many.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr;
+use std::ffi::{CStr, c_char, c_void};
 
 use engine::net::NextHop;
 use fibula_column::arrow::{self, ArrowArray, ArrowSchema, OwnedArray};
 use fibula_column::{AddressLayout, Column, LookupCounts, LookupOptions, TableView, V4MappedRule};
 
-use crate::error::{ErrorPlace, Failure, Outcome, answer, call, counted};
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, counted};
 use crate::input::{elements, elements_mut, handle, put};
 use crate::table::Table;
 
@@ -95,7 +94,7 @@ unsafe fn strided<'a>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_lookup4(table: *const Table, address: u32) -> u32 {
     answer(0, || {
-        // SAFETY: what fibula.h asks of the caller, here and below.
+        // SAFETY: the promises that fibula.h asks of the caller, here and below.
         NextHop::word(unsafe { table.as_ref() }.and_then(|table| table.lookup4(address)))
     })
 }
@@ -116,40 +115,40 @@ fn look_up(view: TableView<'_>, column: &Column<'_>, ids: &mut [u32]) -> Outcome
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibula_lookup4_bulk(
-    table: *const Table,
-    addresses: *const c_void,
-    stride: usize,
-    flags: u32,
-    ids: *mut u32,
-    count: usize,
-) -> c_int {
-    // SAFETY: as in `fibula_lookup4`.
-    unsafe {
-        call(ptr::null_mut(), || {
-            let view = handle(table, "the table is NULL")?.view();
-            look_up(view, &column4(addresses, stride, flags, count)?, elements_mut(ids, count)?)
-        })
-    }
+/// Declares the two calls, of IPv4 and of IPv6, that look up addresses at a distance of `stride` bytes: their names, their
+/// parameters before the addresses, and the lookup of a column.
+macro_rules! bulk_calls {
+    (($v4:ident, $v6:ident) $parameters:tt |$column:ident, $ids:ident| $run:expr) => {
+        $crate::lookup::bulk_calls! { @ $v4, column4, $parameters, $column, $ids, $run }
+        $crate::lookup::bulk_calls! { @ $v6, column6, $parameters, $column, $ids, $run }
+    };
+    (@ $name:ident, $of:ident, ($($parameter:ident: $type:ty),+), $column:ident, $ids:ident, $run:expr) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            $($parameter: $type,)+
+            addresses: *const ::std::ffi::c_void,
+            stride: usize,
+            flags: u32,
+            ids: *mut u32,
+            count: usize,
+        ) -> ::std::ffi::c_int {
+            // SAFETY: the promises that fibula.h asks of the caller.
+            unsafe {
+                $crate::error::call(::std::ptr::null_mut(), || {
+                    let $column = $crate::lookup::$of(addresses, stride, flags, count)?;
+                    let $ids = $crate::input::elements_mut(ids, count)?;
+                    $run
+                })
+            }
+        }
+    };
 }
+pub(crate) use bulk_calls;
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibula_lookup6_bulk(
-    table: *const Table,
-    addresses: *const c_void,
-    stride: usize,
-    flags: u32,
-    ids: *mut u32,
-    count: usize,
-) -> c_int {
-    // SAFETY: as in `fibula_lookup4`.
-    unsafe {
-        call(ptr::null_mut(), || {
-            let view = handle(table, "the table is NULL")?.view();
-            look_up(view, &column6(addresses, stride, flags, count)?, elements_mut(ids, count)?)
-        })
-    }
+bulk_calls! {
+    (fibula_lookup4_bulk, fibula_lookup6_bulk)
+    (table: *const Table)
+    |column, ids| look_up(handle(table, "the table is NULL")?.view(), &column, ids)
 }
 
 #[unsafe(no_mangle)]
@@ -178,7 +177,7 @@ pub unsafe extern "C" fn fibula_lookup_text(
                 for (at, row) in rows.iter_mut().enumerate().take(ids.len()) {
                     let text = texts[first + at];
                     *row = match lengths {
-                        // A null has no text. It is invalid as one, and is taken from the count below.
+                        // An empty text is invalid, but a null is not, so nulls are subtracted from the count below.
                         _ if text.is_null() => {
                             nulls += 1;
                             &[]
@@ -196,7 +195,7 @@ pub unsafe extern "C" fn fibula_lookup_text(
                 {
                     let text = String::from_utf8_lossy(&rows[at][..rows[at].len().min(64)]).into_owned();
                     let message = format!("'{}' is not an IP address", text.escape_debug());
-                    return Err(Failure::new(crate::error::Code::Invalid, message).at(first + at));
+                    return Err(Failure::new(Code::Invalid, message).at(first + at));
                 }
                 all.invalid += counts.invalid - nulls;
             }
@@ -271,7 +270,7 @@ pub unsafe extern "C" fn fibula_lookup_arrow_ids(
             );
             let mut ids = Vec::new();
             ids.try_reserve_exact(column.len())
-                .map_err(|_| Failure::new(crate::error::Code::Memory, "out of memory for the ids"))?;
+                .map_err(|_| Failure::new(Code::Memory, "out of memory for the ids"))?;
             ids.resize(column.len(), 0);
             let counts = view.lookup(&column, &mut ids, &options)?;
             let (schema, array) = OwnedArray::of_ids(ids).into_structs();

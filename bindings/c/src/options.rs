@@ -1,8 +1,9 @@
 //! Options that callers fill in.
 
 use engine::memory::Limits;
+use engine::net::{Key, Prefix};
 
-use crate::error::{Failure, Outcome};
+use crate::error::{Code, Failure, Outcome};
 
 /// `fibula_options`.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,13 @@ impl Options {
 
     pub fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Returns the prefix of an address and a length. Bits after the length are cleared with [`MASK`], and else an error.
+    pub fn prefix<K: Key>(&self, address: K, length: u8) -> Outcome<Prefix<K>> {
+        let prefix =
+            if self.has(MASK) { Prefix::masked(address, length) } else { Prefix::new(address, length) };
+        prefix.map_err(|error| Failure::new(Code::Invalid, error.to_string()))
     }
 
     pub fn limits(&self) -> Limits {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use engine::fib::{DualFib, Fib, registry};
 use engine::file::{self, Contents, Half, StoredRoutes, TableFile};
-use engine::net::{Key, NextHop, Prefix, Route, Routes};
+use engine::net::{Key, NextHop, Route, Routes};
 use engine::rib::{DualRib, Rib};
 use fibula_column::TableView;
 
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
-use crate::input::{elements, handle, path, put};
-use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
+use crate::input::{elements, handle, make, path, put};
+use crate::options::{FASTEST, LAST_WINS, MAP, Options, OptionsPlace, VERIFY};
 
 /// `fibula_table`. C counts references to it; each is one of an `Arc`.
 pub struct Table(Source);
@@ -112,12 +112,11 @@ pub unsafe extern "C" fn fibula_table_open(
     table: *mut *mut Table,
     error: *mut ErrorPlace,
 ) -> c_int {
-    // SAFETY: what fibula.h asks of the caller, here and below.
+    // SAFETY: the promises that fibula.h asks of the caller, here and below.
     unsafe {
-        call(error, || {
-            put(table, ptr::null_mut())?;
+        make(table, error, || {
             let opened = open(path(file)?, &Options::read(options)?)?;
-            put(table, Table::of_file(Arc::new(opened)).into_raw())
+            Ok(Table::of_file(Arc::new(opened)).into_raw())
         })
     }
 }
@@ -132,11 +131,10 @@ pub unsafe extern "C" fn fibula_table_open_memory(
 ) -> c_int {
     // SAFETY: as in `fibula_table_open`.
     unsafe {
-        call(error, || {
-            put(table, ptr::null_mut())?;
+        make(table, error, || {
             let image = elements(image.cast::<u8>(), bytes)?;
             let opened = TableFile::copy_of(Cursor::new(image), Options::read(options)?.limits())?;
-            put(table, Table::of_file(Arc::new(opened)).into_raw())
+            Ok(Table::of_file(Arc::new(opened)).into_raw())
         })
     }
 }
@@ -151,8 +149,7 @@ pub unsafe extern "C" fn fibula_table_build(
 ) -> c_int {
     // SAFETY: as in `fibula_table_open`.
     unsafe {
-        call(error, || {
-            put(table, ptr::null_mut())?;
+        make(table, error, || {
             let options = Options::read(options)?;
             let mut ribs = DualRib::within(options.limits());
             if let Some(routes) = ipv4.as_ref() {
@@ -168,7 +165,7 @@ pub unsafe extern "C" fn fibula_table_build(
                     &options,
                 )?;
             }
-            put(table, Table::build(ribs, &options)?.into_raw())
+            Ok(Table::build(ribs, &options)?.into_raw())
         })
     }
 }
@@ -187,8 +184,7 @@ unsafe fn insert<K: Key>(
     let (lengths, ids) =
         unsafe { (elements(routes.lengths, routes.count)?, elements(routes.ids, routes.count)?) };
     for (row, ((address, &len), &id)) in addresses.zip(lengths).zip(ids).enumerate() {
-        let prefix = if options.has(MASK) { Prefix::masked(address, len) } else { Prefix::new(address, len) };
-        let prefix = prefix.map_err(|error| Failure::new(Code::Invalid, error.to_string()).at(row))?;
+        let prefix = options.prefix(address, len).map_err(|failure| failure.at(row))?;
         let next_hop = NextHop::new(id)
             .ok_or_else(|| Failure::new(Code::Invalid, "0 is not the id of a route").at(row))?;
         if rib.insert(Route::new(prefix, next_hop))?.is_some() && !options.has(LAST_WINS) {
@@ -351,7 +347,7 @@ pub unsafe extern "C" fn fibula_iterate4(
     each: Option<Each4>,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: as in `fibula_table_open`; the callback is called with what it is declared to take.
+    // SAFETY: as in `fibula_table_open`; the callback gets arguments of the types that it declares.
     unsafe {
         counted(ptr::null_mut(), || {
             let table = handle(table, "the table is NULL")?;

@@ -1,17 +1,15 @@
 //! Many tables in one handle, each with a number.
 
-use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ffi::c_int;
 
-use engine::memory::Limits;
 use engine::net::{IpPrefix, Key, NextHop, Prefix};
 use engine::vrf::{Options as VrfOptions, Vrf, Vrfs};
 use fibula_column::{Column, LookupOptions, lookup_in_vrfs};
 
-use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call};
-use crate::input::{elements, elements_mut, handle, put};
-use crate::lookup::{column4, column6};
-use crate::options::{MASK, Options, OptionsPlace};
+use crate::error::{ErrorPlace, Outcome, call};
+use crate::input::{elements, free, handle, make, owned, put};
+use crate::lookup::bulk_calls;
+use crate::options::{Options, OptionsPlace};
 
 /// `fibula_vrfs`.
 pub struct VrfTables {
@@ -27,24 +25,20 @@ pub unsafe extern "C" fn fibula_vrfs_new(
     vrfs: *mut *mut VrfTables,
     error: *mut ErrorPlace,
 ) -> c_int {
-    // SAFETY: what fibula.h asks of the caller, here and below.
+    // SAFETY: the promises that fibula.h asks of the caller, here and below.
     unsafe {
-        call(error, || {
-            put(vrfs, ptr::null_mut())?;
+        make(vrfs, error, || {
             let options = Options::read(options)?;
-            let limits: Limits = options.limits();
-            let made = Vrfs::with_options(VrfOptions { limits, ..VrfOptions::default() })?;
-            put(vrfs, Box::into_raw(Box::new(VrfTables { vrfs: made, options })))
+            let made = Vrfs::with_options(VrfOptions { limits: options.limits(), ..VrfOptions::default() })?;
+            Ok(owned(VrfTables { vrfs: made, options }))
         })
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_vrfs_free(vrfs: *mut VrfTables) {
-    if !vrfs.is_null() {
-        // SAFETY: from `fibula_vrfs_new`, and given up.
-        answer((), || drop(unsafe { Box::from_raw(vrfs) }));
-    }
+    // SAFETY: as in `fibula_vrfs_new`.
+    unsafe { free(vrfs) }
 }
 
 #[unsafe(no_mangle)]
@@ -77,9 +71,7 @@ impl VrfTables {
     where
         IpPrefix: From<Prefix<K>>,
     {
-        let masks = self.options.has(MASK);
-        let prefix = if masks { Prefix::masked(address, length) } else { Prefix::new(address, length) };
-        let prefix = IpPrefix::from(prefix.map_err(|error| Failure::new(Code::Invalid, error.to_string()))?);
+        let prefix = IpPrefix::from(self.options.prefix(address, length)?);
         match NextHop::new(id) {
             Some(next_hop) => self.vrfs.insert(Vrf::new(vrf), prefix, next_hop)?,
             None => self.vrfs.remove(Vrf::new(vrf), prefix)?,
@@ -124,40 +116,8 @@ fn look_up(tables: &VrfTables, vrf: &[u32], column: &Column<'_>, ids: &mut [u32]
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibula_vrfs_lookup4_bulk(
-    vrfs: *const VrfTables,
-    vrf: *const u32,
-    addresses: *const c_void,
-    stride: usize,
-    flags: u32,
-    ids: *mut u32,
-    count: usize,
-) -> c_int {
-    // SAFETY: as in `fibula_vrfs_new`.
-    unsafe {
-        call(ptr::null_mut(), || {
-            let column = column4(addresses, stride, flags, count)?;
-            look_up(handle(vrfs, NO_VRFS)?, elements(vrf, count)?, &column, elements_mut(ids, count)?)
-        })
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibula_vrfs_lookup6_bulk(
-    vrfs: *const VrfTables,
-    vrf: *const u32,
-    addresses: *const c_void,
-    stride: usize,
-    flags: u32,
-    ids: *mut u32,
-    count: usize,
-) -> c_int {
-    // SAFETY: as in `fibula_vrfs_new`.
-    unsafe {
-        call(ptr::null_mut(), || {
-            let column = column6(addresses, stride, flags, count)?;
-            look_up(handle(vrfs, NO_VRFS)?, elements(vrf, count)?, &column, elements_mut(ids, count)?)
-        })
-    }
+bulk_calls! {
+    (fibula_vrfs_lookup4_bulk, fibula_vrfs_lookup6_bulk)
+    (vrfs: *const VrfTables, vrf: *const u32)
+    |column, ids| look_up(handle(vrfs, NO_VRFS)?, elements(vrf, ids.len())?, &column, ids)
 }

@@ -1,5 +1,5 @@
-//! Compiles C programs against the header and the library, and runs them. Examples are tests, and `tests/*.c` print nothing where all
-//! is right.
+//! Compiles C programs against the header and the library, and runs them. The examples are tests too. `tests/calls.c` prints nothing if
+//! every call answers as it should.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 /// The folder of this crate.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What a program that links the archive needs of the system, as fibula.pc says it.
+/// Libraries of the system that a program with the archive needs: those of `Libs.private` in fibula.pc.in.
 const PRIVATE: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
 
 /// A folder that goes with the test.
@@ -176,7 +176,7 @@ fn the_example_of_a_file_that_is_followed() {
     assert!(output.status.success() && err.contains("not a Fibula table file"), "{err}");
 }
 
-/// All calls, with what they must refuse. Under valgrind too, where it is installed.
+/// All calls, good ones and bad ones. Under valgrind too, where it is installed.
 #[test]
 fn every_call() {
     if !has("cc") {
@@ -232,7 +232,7 @@ fn pkg_config_and_cmake_find_the_library() {
     run(Command::new("cc").arg(&source).args(pkg_config("--cflags --libs")).arg("-o").arg(&program));
     let expected = "dropped 0, port 1 16, port 2 16\n";
     assert_eq!(text(run(Command::new(&program).env("LD_LIBRARY_PATH", libraries()))), expected);
-    // Statically: what the archive needs of the system is in Libs.private.
+    // Statically, with the libraries of the system that Libs.private names.
     let archive = libraries().join("libfibula.a");
     let private =
         pkg_config("--static --libs").into_iter().filter(|word| word != "-lfibula").collect::<Vec<_>>();
