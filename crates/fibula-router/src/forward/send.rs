@@ -165,15 +165,15 @@ impl Worker {
 
     /// Sends the first `len` bytes of `message`, an ICMP error about a packet of an interface.
     fn tell(&mut self, io: &mut impl Io, port: usize, interface: u16, v6: bool, len: usize, now_ns: u64) {
-        let to = ipv6::parse(&self.message[..len]).map_or(0, |parsed| parsed.destination);
-        let fabric = Arc::clone(&self.fabric);
-        let own = &fabric.interfaces[usize::from(interface)];
-        // It leaves by the interface of the packet, because no route leads to a link-local sender.
-        let made = if v6 && ipv6::is_link_local(to) {
-            let key = Key::v6(interface, to);
-            own.up && own.link_local().is_some() && self.originate_to(io, interface, key, true, len, now_ns)
+        let to =
+            if v6 { ipv6::parse(&self.message[..len]).map_or(0, |parsed| parsed.destination) } else { 0 };
+        let own = &self.fabric.interfaces[usize::from(interface)];
+        let (vrf, may_send) = (own.vrf, own.up && own.link_local().is_some());
+        // An error to a link-local sender leaves by the interface of the packet, because no route leads to the sender.
+        let made = if ipv6::is_link_local(to) {
+            may_send && self.originate_to(io, interface, Key::v6(interface, to), true, len, now_ns)
         } else {
-            self.originate(io, own.vrf, v6, len, now_ns)
+            self.originate(io, vrf, v6, len, now_ns)
         };
         self.counters[port].make(if made { Made::IcmpError } else { Made::IcmpUnsent });
     }
