@@ -48,7 +48,7 @@ fn run(case: &Path) -> Result<Completion, Failed> {
     if let Some(name) = needed.iter().find(missing) {
         return Ok(Completion::ignored_with(format!("needs {name}")));
     }
-    // A script may write files beside its inputs, so it runs in a copy of the case's folder.
+    // In a copy of the case's folder, because a script may write files next to its inputs.
     let copy = tempfile::tempdir()?;
     for entry in fs::read_dir(case)? {
         let entry = entry?;

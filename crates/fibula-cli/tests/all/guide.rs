@@ -73,12 +73,12 @@ fn exists(document: &str, command: &str, folder: &Path) {
 /// Checks that packages, tests, examples, features and folders of a command of cargo exist.
 fn check_cargo(document: &str, words: &[&str]) {
     let words: Vec<&str> = words.iter().take_while(|word| **word != "--").copied().collect();
-    let after = |names: [&str; 2]| {
+    let after = |names: &[&str]| {
         let at = words.iter().position(|word| names.contains(word))?;
         words.get(at + 1).copied()
     };
-    let path = after(["--path", "--path"]).map(|path| path.trim_start_matches("/path/to/this/repository/"));
-    let folder = match (after(["-p", "--package"]), path) {
+    let path = after(&["--path"]).map(|path| path.trim_start_matches("/path/to/this/repository/"));
+    let folder = match (after(&["-p", "--package"]), path) {
         (Some(package), _) => format!("crates/{package}"),
         (None, Some(path)) => path.to_owned(),
         (None, None) => return,
@@ -86,13 +86,13 @@ fn check_cargo(document: &str, words: &[&str]) {
     let manifest = read(&format!("{folder}/Cargo.toml"));
     let has =
         |text: String| assert!(manifest.contains(&text), "{document}: {folder}/Cargo.toml has no {text}");
-    if let Some(name) = after(["--test", "--bin"]) {
+    if let Some(name) = after(&["--test", "--bin"]) {
         has(format!("name = \"{name}\""));
     }
-    for feature in after(["--features", "-F"]).into_iter().flat_map(|features| features.split(',')) {
+    for feature in after(&["--features", "-F"]).into_iter().flat_map(|features| features.split(',')) {
         has(format!("\n{feature} = ["));
     }
-    if let Some(name) = after(["--example", "--example"]) {
+    if let Some(name) = after(&["--example"]) {
         let examples = root().join(&folder).join("examples");
         let exists = examples.join(format!("{name}.rs")).exists() || examples.join(name).exists();
         assert!(exists, "{document}: there is no example {name} of {folder}");
