@@ -19,7 +19,7 @@ use crate::io::ports::{Common, End, Input, Mailbox, Output, Ports, Sink, Source}
 use crate::io::tap::Tap;
 use crate::io::xdp;
 use crate::kernel::device::{self, Promiscuous};
-use crate::kernel::filter::{Attached, Filter, Redirect};
+use crate::kernel::filter::{Attached, Filter, Redirect, Redirected};
 use crate::kernel::hold::Hold;
 use crate::kernel::netlink::Link;
 use crate::packet::ethernet::Mac;
@@ -107,7 +107,7 @@ struct DevicePort {
     waits: bool,
     means: Means,
     /// The filter or the program, once the router forwards.
-    attached: Option<Attached>,
+    gate: Gate,
     promiscuous: Option<Promiscuous>,
     held: Option<Hold>,
 }
@@ -131,6 +131,16 @@ enum Means {
     },
 }
 
+/// What keeps the kernel from forwarding the frames of a device.
+#[derive(Debug, Default)]
+enum Gate {
+    /// Nothing: the kernel forwards.
+    #[default]
+    Open,
+    Filter(Attached),
+    Program(#[expect(dead_code, reason = "keeps the program where it is")] Redirected),
+}
+
 /// The state of the device of a port.
 #[derive(Debug)]
 pub(super) enum Followed {
@@ -145,7 +155,7 @@ pub(super) enum Followed {
 impl DevicePort {
     fn new(port: usize, backend: &Backend, means: Means) -> Self {
         let device = backend.device();
-        Self { port, device, at: None, waits: false, means, attached: None, promiscuous: None, held: None }
+        Self { port, device, at: None, waits: false, means, gate: Gate::Open, promiscuous: None, held: None }
     }
 
     /// Gives the sockets a device.
@@ -182,38 +192,54 @@ impl DevicePort {
         Ok(())
     }
 
-    /// Takes over from the kernel. The filter comes before the sockets take frames, so that the kernel forwards nothing that the
-    /// router forwards too. To bind sockets takes the kernel milliseconds, in which frames would be lost. So they are bound before,
-    /// and refuse frames until the filter is there.
-    fn attach(&mut self, index: u32, filter: &Filter) -> io::Result<()> {
-        if let Means::Packet { receive, joined, .. } = &mut self.means {
-            receive.iter().try_for_each(Socket::refuse_frames)?;
-            receive.iter().try_for_each(|socket| socket.move_to(index))?;
-            if let [first, others @ ..] = &receive[..]
-                && !others.is_empty()
-                && !*joined
-            {
-                let group = first.join(None)?;
-                *joined = true;
-                others.iter().try_for_each(|socket| socket.join(Some(group)).map(drop))?;
-            }
+    /// Prepares to take over from the kernel. To bind sockets and to attach a filter takes the kernel milliseconds, in which frames
+    /// would be lost. So the sockets refuse frames at first, and the filter passes them.
+    fn prepare(&mut self, index: u32, filter: &Filter) -> io::Result<()> {
+        let Means::Packet { receive, joined, .. } = &mut self.means else { return Ok(()) };
+        receive.iter().try_for_each(Socket::refuse_frames)?;
+        receive.iter().try_for_each(|socket| socket.move_to(index))?;
+        if let [first, others @ ..] = &receive[..]
+            && !others.is_empty()
+            && !*joined
+        {
+            let group = first.join(None)?;
+            *joined = true;
+            others.iter().try_for_each(|socket| socket.join(Some(group)).map(drop))?;
         }
-        let attached = match &self.means {
-            Means::Packet { .. } => filter.attach(index),
-            Means::Xdp { mode: XdpMode::Native, redirect, .. } => redirect.attach(index, true),
-            Means::Xdp { mode: XdpMode::Generic, redirect, .. } => redirect.attach(index, false),
-            Means::Xdp { mode: XdpMode::Auto, redirect, .. } => {
-                redirect.attach(index, true).or_else(|_| redirect.attach(index, false))
-            }
-        };
-        match attached {
-            Ok(attached) => self.attached = Some(attached),
+        match filter.attach(index) {
+            Ok(attached) => self.gate = Gate::Filter(attached),
             // The device has it still: it was only believed to be another one, because events were lost.
-            Err(error) if self.attached.is_some() && error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error)
+                if matches!(self.gate, Gate::Filter(_)) && error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-        if let Means::Packet { receive, .. } = &self.means {
-            receive.iter().try_for_each(Socket::take_frames)?;
+        Ok(())
+    }
+
+    /// Takes over from the kernel. The sockets take frames before the filter drops them, so a frame that comes in between, which is
+    /// a matter of microseconds, is forwarded twice, and none is lost.
+    fn switch(&mut self, index: u32) -> io::Result<()> {
+        match (&self.means, &self.gate) {
+            (Means::Packet { receive, .. }, Gate::Filter(attached)) => {
+                receive.iter().try_for_each(Socket::take_frames)?;
+                return attached.switch(true);
+            }
+            (Means::Xdp { mode, redirect, .. }, _) => {
+                let attached = match mode {
+                    XdpMode::Native => redirect.attach(index, true),
+                    XdpMode::Generic => redirect.attach(index, false),
+                    XdpMode::Auto => redirect.attach(index, true).or_else(|_| redirect.attach(index, false)),
+                };
+                match attached {
+                    Ok(redirected) => self.gate = Gate::Program(redirected),
+                    // See above.
+                    Err(error)
+                        if matches!(self.gate, Gate::Program(_))
+                            && error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            (Means::Packet { .. }, _) => {}
         }
         Ok(())
     }
@@ -239,7 +265,8 @@ impl DevicePort {
             });
         }
         if has_begun {
-            done = done.and_then(|()| self.attach(link.index, filter));
+            done =
+                done.and_then(|()| self.prepare(link.index, filter)).and_then(|()| self.switch(link.index));
         }
         // A socket of AF_XDP and a fanout group need a device that is up. It will be, or its link has other reasons to be down.
         self.waits = done.is_err() && !link.is_enabled;
@@ -268,7 +295,7 @@ impl Kept {
             else {
                 if port.at.take().is_some() {
                     port.waits = false;
-                    (port.attached, port.promiscuous, port.held) = (None, None, None);
+                    (port.gate, port.promiscuous, port.held) = (Gate::Open, None, None);
                     if let (Means::Xdp { .. }, Some(opener)) = (&port.means, &mut self.opener) {
                         opener.forget(port.port);
                     }
@@ -295,11 +322,13 @@ impl Kept {
     /// Ports whose devices are missing or down follow when these are there.
     pub(super) fn begin(&mut self, machine: &Machine, filter: &Filter) -> Result<(), RunError> {
         self.has_begun = true;
-        for port in self.devices.iter_mut().filter(|port| !port.waits) {
-            let Some(link) = machine.link(&port.device).filter(|_| port.at.is_some()) else { continue };
-            match port.attach(link.index, filter) {
-                Err(_) if !link.is_enabled => port.waits = true,
-                done => done.map_err(machine_error(format!("taking up {}", port.device)))?,
+        for step in [DevicePort::prepare, |port: &mut DevicePort, index, _: &Filter| port.switch(index)] {
+            for port in self.devices.iter_mut().filter(|port| !port.waits) {
+                let Some(link) = machine.link(&port.device).filter(|_| port.at.is_some()) else { continue };
+                match step(port, link.index, filter) {
+                    Err(_) if !link.is_enabled => port.waits = true,
+                    done => done.map_err(machine_error(format!("taking up {}", port.device)))?,
+                }
             }
         }
         Ok(())
@@ -358,15 +387,20 @@ impl Kept {
         }
     }
 
-    /// Hands back to the kernel. Frames that are in the rings are forwarded still. No frame is forwarded twice; one that comes
-    /// between the two steps of its device is lost.
+    /// Hands back to the kernel. Frames that are in the rings are forwarded still. A frame that comes between the two steps of its
+    /// device is forwarded twice, and none is lost.
     pub(super) fn hand_back(&mut self) {
         for port in &mut self.devices {
+            if let Gate::Filter(attached) = &port.gate {
+                // If it cannot be switched off, it goes below.
+                let _ = attached.switch(false);
+            }
             if let (Means::Packet { receive, .. }, Some(at)) = (&port.means, port.at) {
                 receive.iter().for_each(|socket| socket.end(at.index));
             }
-            port.attached = None;
         }
+        // Detaching takes the kernel milliseconds.
+        self.devices.iter_mut().for_each(|port| port.gate = Gate::Open);
     }
 
     /// Returns the ports unknown to the kernel, with their names.

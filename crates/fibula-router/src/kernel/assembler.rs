@@ -108,11 +108,16 @@ pub(super) fn scope_v6(asm: &mut Assembler) {
 /// Goes to [`Label::Pass`] if the key on the stack, 20 bytes below its top, is in the map of the machine's addresses.
 pub(super) fn find(asm: &mut Assembler, addresses: i32) {
     asm.place(Label::Find);
-    asm.map(1, addresses);
+    look_up(asm, addresses);
+    asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
+}
+
+/// Looks up the key on the stack, 20 bytes below its top. Register 0 is 0 if the map does not have it.
+pub(super) fn look_up(asm: &mut Assembler, map: i32) {
+    asm.map(1, map);
     asm.put(MOVE, 2, STACK, 0, 0);
     asm.put(ADD_VALUE, 2, 0, 0, -20);
     asm.put(CALL, 0, 0, 0, LOOK_UP);
-    asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
 }
 
 /// Puts the upper parts of an IPv4-mapped address on the stack, for a key.

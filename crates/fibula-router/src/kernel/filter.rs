@@ -6,13 +6,17 @@
 //! EtherTypes pass. The program is attached by a link, which the kernel removes with the process: even after SIGKILL, the kernel
 //! forwards as before.
 //!
+//! To attach a program takes the kernel milliseconds. So the program of a device passes everything until it is switched on, which
+//! takes effect at once, and so does switching it off.
+//!
 //! ```text
 //! if the frame is not for this station: pass
 //! key = number of the device and destination, an IPv4 address as ::ffff:a.b.c.d
 //! IPv4: pass if multicast, reserved, 0/8, 127/8 or 169.254/16
 //! IPv6: pass if multicast or link-local
 //! anything else: pass
-//! pass if the key is among the machine's addresses; else drop
+//! pass if the key is among the machine's addresses
+//! drop if the device is switched on: its number is a key with the address of all ones, which is no station's; else pass
 //!
 //! An address is the machine's only towards devices of its own VRF.
 //! ```
@@ -21,11 +25,12 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
 use super::assembler::{
     self, ADD_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, Label, MOVE,
-    MOVE_VALUE, STACK, STORE_WORD,
+    MOVE_VALUE, STACK, STORE_DOUBLE_VALUE, STORE_WORD,
 };
 use super::sys;
 
@@ -34,6 +39,7 @@ const MAP_UPDATE: i32 = 2;
 const MAP_DELETE: i32 = 3;
 const PROGRAM_LOAD: i32 = 5;
 const LINK_CREATE: i32 = 28;
+const LINK_UPDATE: i32 = 29;
 const MAP_TYPE_HASH: u32 = 1;
 const MAP_TYPE_XSK: u32 = 17;
 const PROGRAM_TYPE_SCHED_CLS: u32 = 3;
@@ -58,16 +64,24 @@ const SHOT: i32 = 2;
 /// One filter for all devices; they share the list of addresses.
 #[derive(Debug)]
 pub struct Filter {
-    addresses: OwnedFd,
+    addresses: Arc<OwnedFd>,
     program: OwnedFd,
     present: Vec<[u8; 20]>,
     everything: bool,
 }
 
-/// A device whose frames are filtered, as long as this value lives.
+/// A device whose frames go through the filter, as long as this value lives. All pass until it is switched on.
 #[derive(Debug)]
 pub struct Attached {
+    addresses: Arc<OwnedFd>,
+    device: u32,
     _link: OwnedFd,
+}
+
+/// A device whose frames a program gives to AF_XDP sockets, as long as this value lives.
+#[derive(Debug)]
+pub struct Redirected {
+    link: OwnedFd,
 }
 
 /// A program that gives the frames of a device to AF_XDP sockets.
@@ -83,10 +97,7 @@ impl Filter {
     /// # Errors
     /// Without the capabilities CAP_BPF and CAP_NET_ADMIN, and on kernels before 6.6.
     pub fn load() -> io::Result<Self> {
-        let addresses = map(MAP_TYPE_HASH, 20, ADDRESSES)?;
-        let code = program(addresses.as_raw_fd());
-        let program = load(PROGRAM_TYPE_SCHED_CLS, TCX_INGRESS, b"fibula_transit", &code)?;
-        Ok(Self { addresses, program, present: Vec::new(), everything: false })
+        Self::assembled(b"fibula_transit", program, false)
     }
 
     /// Loads a program that keeps every frame from the kernel: for a bridge.
@@ -94,17 +105,22 @@ impl Filter {
     /// # Errors
     /// See [`load`](Self::load).
     pub fn load_everything() -> io::Result<Self> {
-        let addresses = map(MAP_TYPE_HASH, 20, ADDRESSES)?;
-        let program = load(PROGRAM_TYPE_SCHED_CLS, TCX_INGRESS, b"fibula_bridge", &everything())?;
-        Ok(Self { addresses, program, present: Vec::new(), everything: true })
+        Self::assembled(b"fibula_bridge", everything, true)
     }
 
-    /// Attaches the filter to a device, by its number.
+    fn assembled(name: &[u8], code: fn(i32) -> Vec<u8>, everything: bool) -> io::Result<Self> {
+        let addresses = map(MAP_TYPE_HASH, 20, ADDRESSES)?;
+        let program = load(PROGRAM_TYPE_SCHED_CLS, TCX_INGRESS, name, &code(addresses.as_raw_fd()))?;
+        Ok(Self { addresses: Arc::new(addresses), program, present: Vec::new(), everything })
+    }
+
+    /// Attaches the filter to a device, by its number. It is switched off.
     ///
     /// # Errors
     /// When the device is gone, or the kernel knows no TCX.
     pub fn attach(&self, device: u32) -> io::Result<Attached> {
-        link(&self.program, device, TCX_INGRESS, 0)
+        let link = link(&self.program, device, TCX_INGRESS, 0)?;
+        Ok(Attached { addresses: Arc::clone(&self.addresses), device, _link: link })
     }
 
     /// Loads a program that gives the frames of a device to AF_XDP sockets. It passes the same frames to the kernel as the filter.
@@ -142,6 +158,38 @@ impl Filter {
     }
 }
 
+impl Attached {
+    /// Switches the filter on: the kernel has no more packets to forward. Or switches it off: the kernel has them all again. Both
+    /// take effect at once.
+    ///
+    /// # Errors
+    /// When the machine has too many addresses.
+    pub fn switch(&self, on: bool) -> io::Result<()> {
+        let key = switch(self.device);
+        if on {
+            return element(&self.addresses, MAP_UPDATE, &key, &[1, 0, 0, 0]);
+        }
+        match element(&self.addresses, MAP_DELETE, &key, &[]) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // Another device may get the number. If this fails, that device's frames are dropped until the router has it, as they
+        // would be then.
+        let _ = self.switch(false);
+    }
+}
+
+impl AsFd for Redirected {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+}
+
 impl Redirect {
     /// Sets the sockets, by the number of their queue. The kernel takes a socket out when it is closed.
     ///
@@ -158,8 +206,22 @@ impl Redirect {
     ///
     /// # Errors
     /// When the device is gone, or cannot have such a program in this mode.
-    pub fn attach(&self, device: u32, native: bool) -> io::Result<Attached> {
-        link(&self.program, device, XDP, if native { XDP_DRIVER } else { XDP_GENERIC })
+    pub fn attach(&self, device: u32, native: bool) -> io::Result<Redirected> {
+        let link = link(&self.program, device, XDP, if native { XDP_DRIVER } else { XDP_GENERIC })?;
+        Ok(Redirected { link })
+    }
+
+    /// Takes the place of the program of another router, whose link to its device this is: each frame goes through one of the two.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    pub fn replace(&self, link: OwnedFd) -> io::Result<Redirected> {
+        let mut attributes = [0; 64];
+        for (at, descriptor) in [(0, link.as_raw_fd()), (4, self.program.as_raw_fd())] {
+            attributes[at..at + 4].copy_from_slice(&descriptor.to_ne_bytes());
+        }
+        sys::bpf(LINK_UPDATE, &mut attributes)?;
+        Ok(Redirected { link })
     }
 }
 
@@ -186,12 +248,12 @@ fn load(kind: u32, place: u32, name: &[u8], code: &[u8]) -> io::Result<OwnedFd> 
 }
 
 /// Attaches a program to a device.
-fn link(program: &OwnedFd, device: u32, place: u32, flags: u32) -> io::Result<Attached> {
+fn link(program: &OwnedFd, device: u32, place: u32, flags: u32) -> io::Result<OwnedFd> {
     let mut attributes = [0; 64];
     for (at, value) in [(0, program.as_raw_fd() as u32), (4, device), (8, place), (12, flags)] {
         attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
-    sys::bpf_fd(LINK_CREATE, &mut attributes).map(|link| Attached { _link: link })
+    sys::bpf_fd(LINK_CREATE, &mut attributes)
 }
 
 /// Changes an entry of a map.
@@ -213,6 +275,13 @@ fn key((device, address): (u32, IpAddr)) -> [u8; 20] {
     let mut key = [0; 20];
     key[..4].copy_from_slice(&device.to_ne_bytes());
     key[4..].copy_from_slice(&octets);
+    key
+}
+
+/// Returns the key that is there while the filter of a device is switched on.
+fn switch(device: u32) -> [u8; 20] {
+    let mut key = [0xff; 20];
+    key[..4].copy_from_slice(&device.to_ne_bytes());
     key
 }
 
@@ -242,12 +311,21 @@ fn program(addresses: i32) -> Vec<u8> {
     copy(&mut asm, 14 + 24, -16, 16);
     assembler::scope_v6(&mut asm);
     assembler::find(&mut asm, addresses);
+    drop_if_on(&mut asm, addresses);
+    asm.finish()
+}
+
+/// Ends with a drop if the device, which is at the bottom of the key on the stack, is switched on; else the frame passes.
+fn drop_if_on(asm: &mut Assembler, addresses: i32) {
+    asm.put(STORE_DOUBLE_VALUE, STACK, 0, -16, -1);
+    asm.put(STORE_DOUBLE_VALUE, STACK, 0, -8, -1);
+    assembler::look_up(asm, addresses);
+    asm.jump(JUMP_EQUAL, 0, 0, Label::Pass);
     asm.put(MOVE_VALUE, 0, 0, 0, SHOT);
     asm.put(EXIT, 0, 0, 0, 0);
     asm.place(Label::Pass);
     asm.put(MOVE_VALUE, 0, 0, 0, PASS);
     asm.put(EXIT, 0, 0, 0, 0);
-    asm.finish()
 }
 
 /// Copies bytes of the frame to the stack. A frame that is too short passes.
@@ -262,10 +340,12 @@ fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
 }
 
 /// Assembles a program that drops everything. For a bridge, because the kernel must not handle its frames.
-fn everything() -> Vec<u8> {
+fn everything(addresses: i32) -> Vec<u8> {
     let mut asm = Assembler::default();
-    asm.put(MOVE_VALUE, 0, 0, 0, SHOT);
-    asm.put(EXIT, 0, 0, 0, 0);
+    // ifindex.
+    asm.put(LOAD_WORD, 2, 1, 40, 0);
+    asm.put(STORE_WORD, STACK, 2, -20, 0);
+    drop_if_on(&mut asm, addresses);
     asm.finish()
 }
 
@@ -277,6 +357,6 @@ mod tests {
     #[test]
     fn every_jump_leads_forward_into_the_program() {
         assembler::check(&program(5));
-        assembler::check(&everything());
+        assembler::check(&everything(5));
     }
 }
