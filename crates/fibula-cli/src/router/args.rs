@@ -41,6 +41,10 @@ pub struct RouterArgs {
     #[arg(long)]
     pub(super) require_devices: bool,
 
+    /// Take over the router that runs with the same control socket, without a gap; start as usual if there is none
+    #[arg(long)]
+    pub(super) takeover: bool,
+
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
 }

@@ -52,7 +52,7 @@ fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
         (Some(RouterCommand::Check(args)), _) => check(&args.file, engines),
         (None, Some(config)) => {
-            run::run(config, args.require_devices, engines, Messages::new(args.quiet.quiet))
+            run::run(config, (args.require_devices, args.takeover), engines, Messages::new(args.quiet.quiet))
         }
         (None, None) => Err(Failure::WrongUse("--config FILE is missing".to_owned())),
     }

@@ -16,12 +16,12 @@ use crate::messages::Messages;
 
 pub(super) fn run(
     path: &Path,
-    require_devices: bool,
+    (require_devices, takeover): (bool, bool),
     engines: Engines,
     messages: Messages,
 ) -> Result<ExitCode, Failure> {
     let mut config = check::read(path, engines)?;
-    config.require_devices = require_devices;
+    (config.require_devices, config.take_over) = (require_devices, takeover);
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let flags = Flags::default();
     for (signal, flag) in [(SIGTERM, &flags.stop), (SIGINT, &flags.stop), (SIGHUP, &flags.reload)] {

@@ -11,6 +11,7 @@
 //! | `verify` | [`Comparison`] |
 //! | `get VRF ADDRESS [changes]` | [`FoundRoute`] |
 //! | `show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]` | a [`ListedRoute`] a line, then [`ListingEnd`] |
+//! | `takeover` | what another router needs to take over; not of this interface |
 //! | any that the router refuses | [`Refusal`] |
 //!
 //! # Versions

@@ -98,6 +98,8 @@ pub struct Config {
     pub history: usize,
     /// Whether the router refuses to start while a device is missing.
     pub require_devices: bool,
+    /// Take over the router that answers at the control socket, if there is one.
+    pub take_over: bool,
     /// Seconds after which forwarding begins though a feed has no full table yet.
     pub start_after_s: u32,
     /// Most bytes of all paths and next-hop objects of feeds.

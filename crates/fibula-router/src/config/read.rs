@@ -98,6 +98,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
         history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
         require_devices: false,
+        take_over: false,
         start_after_s: number(&text, file.start_after.as_ref(), START_AFTER, 0, 3600, "start_after")?,
         path_bytes: number(
             &text,

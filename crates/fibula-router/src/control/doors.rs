@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::takeover::Item;
 use super::{RunError, machine_error, metrics};
 use crate::kernel::bell::Bell;
 use crate::kernel::sys;
@@ -46,6 +47,10 @@ pub(super) enum Question {
 /// The doors of a running router.
 #[derive(Debug)]
 pub(super) struct Doors {
+    control: UnixListener,
+    metrics: Option<TcpListener>,
+    /// Whether clients are accepted.
+    admits: Arc<AtomicBool>,
     questions: Receiver<Question>,
     answers: Sender<(Caller, Vec<u8>)>,
     bell: Arc<Bell>,
@@ -54,7 +59,7 @@ pub(super) struct Doors {
 }
 
 impl Doors {
-    /// Starts the thread. It rings `main` when there is a question.
+    /// Starts the thread. It rings `main` when there is a question. No client is accepted before [`admit`](Self::admit).
     pub(super) fn open(
         control: UnixListener,
         metrics: Option<TcpListener>,
@@ -63,8 +68,18 @@ impl Doors {
         let refused = || machine_error("thread of the control socket");
         let bell = Arc::new(Bell::new().map_err(refused())?);
         let ((to_main, questions), (answers, from_main)) = (channel(), channel());
-        let stop = Arc::new(AtomicBool::new(false));
-        let inside = Inside { control, metrics, clients: Vec::new(), to_main, main, from_main };
+        let (stop, admits) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let kept = control.try_clone().map_err(refused())?;
+        let kept_metrics = metrics.as_ref().map(TcpListener::try_clone).transpose().map_err(refused())?;
+        let inside = Inside {
+            control,
+            metrics,
+            admits: Arc::clone(&admits),
+            clients: Vec::new(),
+            to_main,
+            main,
+            from_main,
+        };
         let (rings, ends) = (Arc::clone(&bell), Arc::clone(&stop));
         let run = move || {
             // A client must not talk to a privileged thread.
@@ -73,7 +88,26 @@ impl Doors {
             }
         };
         let thread = std::thread::Builder::new().name("doors".into()).spawn(run).map_err(refused())?;
-        Ok(Self { questions, answers, bell, stop, thread: Some(thread) })
+        let (control, metrics) = (kept, kept_metrics);
+        Ok(Self { control, metrics, admits, questions, answers, bell, stop, thread: Some(thread) })
+    }
+
+    /// Accepts clients from here on.
+    pub(super) fn admit(&self) {
+        self.admits.store(true, Ordering::Release);
+        self.bell.ring();
+    }
+
+    /// Offers the listeners to a router that takes over.
+    pub(super) fn offer(
+        &self,
+        offer: &mut dyn FnMut(Item, BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        offer(Item::Control, self.control.as_fd())?;
+        match &self.metrics {
+            Some(metrics) => offer(Item::Metrics { address: metrics.local_addr()? }, metrics.as_fd()),
+            None => Ok(()),
+        }
     }
 
     /// Returns the next question, if there is one.
@@ -115,6 +149,7 @@ struct DoorClient {
 struct Inside {
     control: UnixListener,
     metrics: Option<TcpListener>,
+    admits: Arc<AtomicBool>,
     clients: Vec<DoorClient>,
     to_main: Sender<Question>,
     main: Arc<Bell>,
@@ -124,8 +159,12 @@ struct Inside {
 impl Inside {
     fn run(mut self, bell: &Bell, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
-            let mut fds = vec![sys::readable(bell), sys::readable(&self.control)];
-            fds.extend(self.metrics.iter().map(sys::readable));
+            let admits = self.admits.load(Ordering::Acquire);
+            let mut fds = vec![sys::readable(bell)];
+            if admits {
+                fds.push(sys::readable(&self.control));
+                fds.extend(self.metrics.iter().map(sys::readable));
+            }
             fds.extend(self.clients.iter().map(|client| match client.answer.is_empty() {
                 true => sys::readable(&client.stream),
                 false => sys::writable(&client.stream),
@@ -139,7 +178,7 @@ impl Inside {
             while let Ok((stream, answer)) = self.from_main.try_recv() {
                 self.clients.push(DoorClient { answer, ..DoorClient::new(stream) });
             }
-            if self.accept().is_err() {
+            if admits && self.accept().is_err() {
                 std::thread::sleep(REST);
             }
             let clients = std::mem::take(&mut self.clients);
@@ -323,6 +362,7 @@ mod tests {
         metrics.set_nonblocking(true).unwrap();
         let (main, address) = (Arc::new(Bell::new().unwrap()), metrics.local_addr().unwrap());
         let doors = Doors::open(control, Some(metrics), Arc::clone(&main)).unwrap();
+        doors.admit();
         // More than there are places, of both kinds, which never say anything.
         let silent: Vec<_> = (0..3 * PLACES)
             .map(|_| (UnixStream::connect(&path).unwrap(), TcpStream::connect(address).unwrap()))

@@ -1,5 +1,8 @@
 //! Runs the feeds of a router: starts their threads, and installs their routes in the tables.
 
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path as FilePath;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::install::Install;
+use super::takeover::{Item, Predecessor};
 use super::{Level, RunError, machine_error};
 use crate::api::FeedPhase;
 use crate::config::{Config, FeedKind, FeedServer};
@@ -31,6 +35,8 @@ const BATCH: usize = 1 << 13;
 const TICK_NS: u64 = 1_000_000_000;
 /// How long a follower of the kernel waits before it reopens its connection.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long the server of another router's listener waits before it looks again whether that one has ended.
+const WAIT: Duration = Duration::from_millis(20);
 /// How long a session must be silent to count as quiet.
 const QUIET_NS: u64 = 2_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -41,6 +47,12 @@ pub(super) struct Feeds {
     pub(super) rib: Arc<Mutex<Rib>>,
     pub(super) install: Install,
     threads: Vec<JoinHandle<()>>,
+    /// The listeners of feeds, for a router that takes over.
+    listeners: Vec<(String, TcpListener)>,
+    /// For each feed, whether another router gave its listener. Its sessions are that one's until it ends.
+    pub(super) inherited: Vec<bool>,
+    /// Whether the servers of such feeds accept sessions.
+    go: Arc<AtomicBool>,
     /// The state of each feed that was logged last: its phase, whether it is overrun, and the number of strangers.
     told: Vec<(Phase, bool, usize)>,
     next_tick_ns: u64,
@@ -66,14 +78,17 @@ impl Feeds {
         lock(&self.rib)
     }
 
-    /// Opens the sockets and files of the feeds, and starts their threads. Paths of files are relative to `folder`.
+    /// Opens the sockets and files of the feeds, and starts their threads. Paths of files are relative to `folder`. Listeners of a
+    /// router that is taken over accept nothing before [`take_over`](Self::take_over).
     pub(super) fn start(
         &mut self,
         config: &Config,
         folder: &FilePath,
         stop: &Arc<AtomicBool>,
+        mut predecessor: Option<&mut Predecessor>,
     ) -> Result<(), RunError> {
         let mut runs: Vec<Run> = Vec::new();
+        self.inherited = vec![false; config.feeds.len()];
         for (number, feed) in config.feeds.iter().enumerate() {
             let (rib, stop) = (Arc::clone(&self.rib), Arc::clone(stop));
             let run = match &feed.kind {
@@ -83,7 +98,8 @@ impl Feeds {
                     if acknowledge {
                         lock(&rib).feed(number).answers = Some(Answers::new(Answers::LIMIT));
                     }
-                    serve(server, Fpm { entrance, frame_bytes, acknowledge }, rib, stop)
+                    let protocol = Fpm { entrance, frame_bytes, acknowledge };
+                    self.serve((number, &feed.name), server, protocol, stop, predecessor.as_deref_mut())
                 }
                 FeedKind::Kernel { tables } => {
                     let entrance = Entrance { feed: number, tables: tables.clone(), has_metrics: true };
@@ -93,7 +109,8 @@ impl Feeds {
                 FeedKind::Bmp { vrfs, server, view, policy, peers } => {
                     let (vrfs, frame_bytes) = (vrfs.clone().into(), server.frame_bytes);
                     let views = Views { view: *view, policy: *policy, vrfs, routes: feed.routes };
-                    serve(server, Bmp { feed: number, views, frame_bytes, peers: *peers }, rib, stop)
+                    let protocol = Bmp { feed: number, views, frame_bytes, peers: *peers };
+                    self.serve((number, &feed.name), server, protocol, stop, predecessor.as_deref_mut())
                 }
                 FeedKind::Mrt { files, vrf, rate, repeat, selection, keep } => {
                     let options = mrt::Options {
@@ -123,6 +140,60 @@ impl Feeds {
             self.threads.push(thread.map_err(machine_error("starting a thread"))?);
         }
         Ok(())
+    }
+
+    /// Listens, and returns a function that serves until the router stops.
+    fn serve<P: Protocol<Connection: Send> + Send + 'static>(
+        &mut self,
+        (number, name): (usize, &str),
+        server: &FeedServer,
+        protocol: P,
+        stop: Arc<AtomicBool>,
+        predecessor: Option<&mut Predecessor>,
+    ) -> io::Result<Run> {
+        let FeedServer { listen, keep, sweep, sessions, .. } = *server;
+        let times = Times { keep_ns: keep * SECOND_NS, sweep_ns: sweep * SECOND_NS, quiet_ns: QUIET_NS };
+        let limits = Limits { allow: server.allow.clone(), sessions };
+        let options = server::Options { listen, limits, accounts: server.accounts.clone(), times };
+        let listener = predecessor.and_then(|predecessor| predecessor.feed(name, listen));
+        let inherited = listener.is_some();
+        self.inherited[number] = inherited;
+        let mut server = match listener {
+            Some(listener) => Server::with(listener, options, protocol),
+            None => Server::open(options, protocol),
+        }?;
+        self.listeners.push((name.to_owned(), server.listener()?));
+        let (rib, go) = (Arc::clone(&self.rib), Arc::clone(&self.go));
+        Ok(Box::new(move || {
+            if inherited {
+                while !go.load(Ordering::Acquire) {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    std::thread::sleep(WAIT);
+                }
+                server.inherit(&rib);
+            }
+            while !stop.load(Ordering::Relaxed) {
+                server.turn(&rib);
+            }
+        }))
+    }
+
+    /// Lets the servers of another router's listeners accept sessions.
+    pub(super) fn take_over(&self) {
+        self.go.store(true, Ordering::Release);
+    }
+
+    /// Offers the listeners to a router that takes over.
+    pub(super) fn offer(
+        &self,
+        offer: &mut dyn FnMut(Item, BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.listeners.iter().try_for_each(|(name, listener)| {
+            let item = Item::Feed { name: name.clone(), address: listener.local_addr()? };
+            offer(item, listener.as_fd())
+        })
     }
 
     /// Waits for the threads. They end when the stop flag is set.
@@ -218,25 +289,6 @@ impl super::Router<'_> {
 
 /// The main function of a feed's thread.
 type Run = Box<dyn FnOnce() + Send>;
-
-/// Listens, and returns a function that serves until the router stops.
-fn serve<P: Protocol<Connection: Send> + Send + 'static>(
-    server: &FeedServer,
-    protocol: P,
-    rib: Arc<Mutex<Rib>>,
-    stop: Arc<AtomicBool>,
-) -> std::io::Result<Run> {
-    let FeedServer { listen, keep, sweep, sessions, .. } = *server;
-    let times = Times { keep_ns: keep * SECOND_NS, sweep_ns: sweep * SECOND_NS, quiet_ns: QUIET_NS };
-    let limits = Limits { allow: server.allow.clone(), sessions };
-    let options = server::Options { listen, limits, accounts: server.accounts.clone(), times };
-    let mut server = Server::open(options, protocol)?;
-    Ok(Box::new(move || {
-        while !stop.load(Ordering::Relaxed) {
-            server.turn(&rib);
-        }
-    }))
-}
 
 /// Follows the kernel until the router stops. A connection that fails is reopened.
 fn follow(kernel: Kernel, entrance: &Entrance, rib: &Mutex<Rib>, stop: &AtomicBool) {

@@ -24,13 +24,13 @@ mod open;
 mod plan;
 mod routes;
 mod socket;
+mod takeover;
 mod threads;
 pub mod verify;
 
 use core::fmt;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,6 +62,8 @@ use hops::Hops;
 use machine::Machine;
 use open::{Beside, Followed, Queues};
 use plan::{Loaded, Plan};
+pub use takeover::TakeoverError;
+use takeover::{Predecessor, Successor};
 use threads::{Alarm, Common, StageRings, Threads};
 use verify::Verify;
 
@@ -136,6 +138,8 @@ pub enum RunError {
     Control(ControlError),
     /// A file of frames cannot be read.
     Pcap(String, pcap::PcapError),
+    /// The router that runs cannot be taken over.
+    Takeover(TakeoverError),
 }
 
 impl fmt::Display for RunError {
@@ -151,6 +155,7 @@ impl fmt::Display for RunError {
             Self::Config(reason) => f.write_str(reason),
             Self::Control(error) => error.fmt(f),
             Self::Pcap(file, error) => write!(f, "{file}: {error}"),
+            Self::Takeover(error) => error.fmt(f),
         }
     }
 }
@@ -160,6 +165,12 @@ impl core::error::Error for RunError {}
 impl From<ControlError> for RunError {
     fn from(error: ControlError) -> Self {
         Self::Control(error)
+    }
+}
+
+impl From<TakeoverError> for RunError {
+    fn from(error: TakeoverError) -> Self {
+        Self::Takeover(error)
     }
 }
 
@@ -246,13 +257,17 @@ struct Router<'l> {
     /// End the sleep of the threads.
     alarms: Vec<Alarm>,
     log: &'l mut dyn FnMut(Level, &str),
+    /// The router that takes over from this one.
+    successor: Option<Successor>,
+    /// The router that this one takes over, until it has. Dropped after everything else, because that router goes on then.
+    predecessor: Option<Predecessor>,
 }
 
 /// Runs a router until the stop flag is set, or until all of its files are read. It reads the configuration again when the reload
 /// flag is set. Paths in the configuration are relative to `folder`. Returns the final counters of each port.
 ///
 /// # Errors
-/// When the router cannot start. Nothing has changed in this case.
+/// When the router cannot start. Nothing has changed in this case, and a router that was to be taken over goes on.
 pub fn run(
     config: Config,
     folder: &Path,
@@ -271,10 +286,17 @@ pub fn run(
             return Err(error);
         }
     };
+    if router.predecessor.is_none() {
+        doors.admit();
+    }
     let (mut asked, mut is_busy, mut busy_ns) = (Vec::new(), false, sys::now_ns());
+    let mut is_taken_over = false;
     while !outer.stop.load(Ordering::Relaxed) && !router.workers.ended() {
         match router.begin_if_ready(is_busy) {
-            Ok(true) => notify(Notice::Ready),
+            Ok(true) => {
+                doors.admit();
+                notify(Notice::Ready);
+            }
             Ok(false) => {}
             Err(error) => {
                 flags.stop.store(true, Ordering::Relaxed);
@@ -283,14 +305,19 @@ pub fn run(
             }
         }
         notify(Notice::Alive);
-        let mut fds = [sys::readable(&router.netlink), sys::readable(&*router.bell)];
+        let successor = router.successor.as_ref().map_or_else(sys::nothing, sys::readable);
+        let mut fds = [sys::readable(&router.netlink), sys::readable(&*router.bell), successor];
         let is_calm = sys::now_ns() > busy_ns + CALM_NS;
         let most_ms = if is_calm { IDLE_MS } else { BUSY_MS };
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds, if is_busy { 0 } else { most_ms });
-        let [has_events, rings] = fds.map(|fd| fd.revents != 0);
+        let [has_events, rings, _] = fds.map(|fd| fd.revents != 0);
         if rings {
             router.bell.quiet();
+        }
+        if router.follow_successor() {
+            is_taken_over = true;
+            break;
         }
         router.follow(has_events);
         let taken = router.take_feeds();
@@ -315,15 +342,25 @@ pub fn run(
             notify(Notice::Ready);
         }
     }
+    match &router.successor {
+        Some(successor) if is_taken_over => {
+            let process = successor.process();
+            (router.log)(Level::Note, &format!("taken over by process {}", process.unwrap_or_default()));
+            socket.leave();
+        }
+        _ => drop(socket),
+    }
     notify(Notice::Stopping);
     router.kept.hand_back();
     // The time in which workers empty their rings.
     std::thread::sleep(DRAIN);
     flags.stop.store(true, Ordering::Relaxed);
-    drop((doors, socket));
+    drop(doors);
     router.end()
 }
 
+/// How long the feeds of a router that takes over have at least, for their first full tables.
+const TAKE_OVER_S: u64 = 60;
 /// How long workers go on after the kernel forwards again.
 const DRAIN: Duration = Duration::from_millis(10);
 
@@ -336,8 +373,9 @@ impl<'l> Router<'l> {
     ) -> Result<Self, RunError> {
         let loaded = plan::load(&config, folder)?;
         let ports = plan::ports(&config);
+        let mut predecessor = takeover::meet(&config, log)?;
         // Open the taps first, because they are devices, which the kernel must report in the dump below.
-        let mut queues = open::files_and_taps(&ports, &config, folder)?;
+        let mut queues = open::files_and_taps(&ports, &config, folder, predecessor.as_mut())?;
         let mut kept = open::Kept::default();
         let beside = open::dpdk(&ports, &config, &mut queues, &mut kept)?;
         let mut netlink = Netlink::open().map_err(machine_error("netlink"))?;
@@ -379,7 +417,11 @@ impl<'l> Router<'l> {
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
         }
-        let filter = open::rings(&ports, &machine, &config, &plan_locals, &mut queues, &mut kept)?;
+        let given = (&mut queues, &mut kept, predecessor.as_mut());
+        let filter = open::rings(&ports, &machine, &config, &plan_locals, given)?;
+        // One that takes over has time, because the other one forwards.
+        let least_s = if predecessor.is_some() { TAKE_OVER_S } else { 0 };
+        let patience_s = u64::from(config.start_after_s).max(least_s);
         let mut router = Self {
             folder: folder.to_owned(),
             loaded,
@@ -397,7 +439,7 @@ impl<'l> Router<'l> {
             called: BTreeMap::new(),
             warned: plan.warnings,
             fixed: BTreeMap::new(),
-            begin_ns: Some(sys::now_ns() + u64::from(config.start_after_s) * 1_000_000_000),
+            begin_ns: Some(sys::now_ns() + patience_s * 1_000_000_000),
             is_behind: false,
             turns: 0,
             counters: Vec::new(),
@@ -408,6 +450,8 @@ impl<'l> Router<'l> {
             alarms: Vec::new(),
             log,
             config,
+            successor: None,
+            predecessor,
         };
         for api::MissingInterface { name, device } in router.missing() {
             let text = format!(
@@ -427,7 +471,8 @@ impl<'l> Router<'l> {
         }
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
         router.spawn(&ports, queues, flags)?;
-        if let Err(error) = router.feeds.start(&router.config, &router.folder, &flags.stop) {
+        let predecessor = router.predecessor.as_mut();
+        if let Err(error) = router.feeds.start(&router.config, &router.folder, &flags.stop, predecessor) {
             flags.stop.store(true, Ordering::Relaxed);
             router.end()?;
             return Err(error);
@@ -439,15 +484,22 @@ impl<'l> Router<'l> {
     /// ask the kernel for neighbours, and to open sockets on a device that comes later.
     fn open_doors(&mut self) -> Result<(socket::Server, Doors), RunError> {
         let path = &self.config.socket;
+        let mut predecessor = self.predecessor.as_mut();
         // The folder of the default alone is made, where no unit has made it. Another one that is missing is likely a mistake.
         if let Some(folder) = path.parent().filter(|folder| path.as_os_str() == SOCKET && !folder.exists()) {
             std::fs::create_dir(folder).map_err(machine_error(format!("folder {}", folder.display())))?;
             (self.log)(Level::Note, &format!("made the folder {}", folder.display()));
         }
-        let (socket, listener) = socket::Server::open(path)
-            .map_err(machine_error(format!("control socket {}", path.display())))?;
-        let listen =
-            |address| metrics::listen(address).map_err(machine_error(format!("metrics at {address}")));
+        let (socket, listener) = match predecessor.as_mut().and_then(|predecessor| predecessor.control()) {
+            Some(listener) => (socket::Server::inherited(path), listener),
+            None => socket::Server::open(path)
+                .map_err(machine_error(format!("control socket {}", path.display())))?,
+        };
+        let listen = |address| {
+            let inherited = predecessor.as_mut().and_then(|predecessor| predecessor.metrics(address));
+            let listening = inherited.map_or_else(|| metrics::listen(address), Ok);
+            listening.map_err(machine_error(format!("metrics at {address}")))
+        };
         let metrics = self.config.metrics.map(listen).transpose()?;
         let doors = Doors::open(listener, metrics, Arc::clone(&self.bell))?;
         let kernel = self.config.interfaces.iter().any(|interface| interface.backend.link().is_some());
@@ -465,16 +517,21 @@ impl<'l> Router<'l> {
         let late = sys::now_ns() >= due_ns;
         let (waiting, is_changing): (Vec<String>, bool) = {
             let rib = self.feeds.rib();
-            let waiting = rib.feeds().iter().filter(|feed| !feed.state.has_table);
-            (waiting.map(|feed| feed.name.clone()).collect(), is_busy || rib.is_dirty())
+            let feeds = rib.feeds().iter().zip(&self.feeds.inherited);
+            let waiting = feeds.filter(|(feed, inherited)| !feed.state.has_table && !**inherited);
+            (waiting.map(|(feed, _)| feed.name.clone()).collect(), is_busy || rib.is_dirty())
         };
         if !late && (is_changing || !waiting.is_empty()) {
             return Ok(false);
         }
-        self.begin_ns = None;
-        if let Some(filter) = &self.filter {
+        if self.predecessor.is_some() {
+            if !self.take_over(late.then_some(&waiting[..]))? {
+                return Ok(false);
+            }
+        } else if let Some(filter) = &self.filter {
             self.kept.begin(&self.machine, filter)?;
         }
+        self.begin_ns = None;
         for feed in &waiting {
             (self.log)(
                 Level::Warning,
@@ -651,10 +708,7 @@ impl<'l> Router<'l> {
 
     fn neighbour(&mut self, neighbour: &Neighbour, gone: bool) {
         let Some(&interface) = self.devices.get(&neighbour.index) else { return };
-        let key = match neighbour.ip {
-            IpAddr::V4(ip) => Key::v4(interface, ip.into()),
-            IpAddr::V6(ip) => Key::v6(interface, ip.into()),
-        };
+        let key = Key::of(interface, neighbour.ip);
         let now_ns = sys::now_ns();
         match neighbour.mac.filter(|_| neighbour.is_fixed && !gone) {
             Some(mac) => _ = self.fixed.insert(key, mac),
@@ -783,7 +837,10 @@ impl<'l> Router<'l> {
 
     fn apply(&mut self, config: Config) -> Result<(), ControlError> {
         let mut config = config;
-        config.require_devices = self.config.require_devices;
+        (config.require_devices, config.take_over) = (self.config.require_devices, self.config.take_over);
+        if self.successor.is_some() || self.predecessor.is_some() {
+            return Err(ControlError::Restart("a router that is being taken over"));
+        }
         config.keep_numbers(&self.config);
         let threads = |config: &Config| (config.threads, config.shape, config.run_time, config.pin);
         if threads(&config) != threads(&self.config)

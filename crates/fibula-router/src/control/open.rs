@@ -1,22 +1,26 @@
 //! Opens the sources and sinks of frames. Each thread that receives or sends gets its own end of every port.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::iter::repeat_with;
 use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::change::Change;
 use super::machine::{self, Identity, Machine};
 #[cfg(feature = "dpdk")]
 use super::plan;
+use super::takeover::{Item, Predecessor};
 use super::{ControlError, RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
 #[cfg(feature = "dpdk")]
 use crate::io::dpdk;
 use crate::io::packet::{Receive, Socket, Transmit};
 use crate::io::ports::{Common, End, Input, Mailbox, Output, Ports, Sink, Source};
-use crate::io::tap::Tap;
+use crate::io::tap::{Tap, TapQueue};
 use crate::io::xdp;
 use crate::kernel::device::{self, Promiscuous};
 use crate::kernel::filter::{Attached, Filter, Redirect, Redirected};
@@ -37,6 +41,10 @@ pub(super) struct Queues {
     common: [Vec<Common>; 2],
     /// Of each receiving thread and of each sending thread. Threads that do both have that of the first list.
     mailboxes: [Vec<Arc<Mailbox>>; 2],
+    /// The queues of taps, by device.
+    taps: Vec<(String, TapQueue)>,
+    /// The ends of taps of a router that is taken over: of which port, and for whom.
+    later: Vec<(usize, Arc<Mailbox>, End)>,
 }
 
 impl Queues {
@@ -82,6 +90,9 @@ fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>, mai
     ports
 }
 
+/// How long threads may take to close the sockets of a device.
+const RELEASE: Duration = Duration::from_secs(2);
+
 /// State that must live as long as the router runs: the ports of devices, promiscuous mode, and ports of DPDK.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
@@ -92,6 +103,10 @@ pub(super) struct Kept {
     bridge: bool,
     /// Whether the router has taken over from the kernel.
     has_begun: bool,
+    /// The queues of taps, by device, for a router that takes over.
+    taps: Vec<(String, TapQueue)>,
+    /// The ends of taps that threads get once this router has taken over.
+    later: Vec<(usize, Arc<Mailbox>, End)>,
     #[cfg(feature = "dpdk")]
     ports: std::collections::HashMap<String, Arc<dpdk::Port>>,
 }
@@ -138,7 +153,7 @@ enum Gate {
     #[default]
     Open,
     Filter(Attached),
-    Program(#[expect(dead_code, reason = "keeps the program where it is")] Redirected),
+    Program(Redirected),
 }
 
 /// The state of the device of a port.
@@ -178,8 +193,8 @@ impl DevicePort {
                 }
             }
             Means::Xdp { wanted, redirect, threads, .. } => {
-                wanted.queues = queues(&link.name, *threads)?;
                 let Some(opener) = opener else { return Ok(()) };
+                wanted.queues = queues(&link.name, *threads)?;
                 let sockets = opener.open(wanted, link.index)?;
                 redirect.set_sockets(&sockets.descriptors)?;
                 for (ends, mailboxes) in [sockets.receivers, sockets.senders].into_iter().zip(mailboxes) {
@@ -244,16 +259,45 @@ impl DevicePort {
         Ok(())
     }
 
+    /// Waits until threads have the sockets of AF_XDP, because frames for a socket without memory are lost.
+    fn wait(&self, mailboxes: &[Vec<Arc<Mailbox>>; 2]) {
+        let until = Instant::now() + RELEASE;
+        let has_all = || mailboxes.iter().flatten().all(|mailbox| mailbox.is_empty());
+        while matches!(self.means, Means::Xdp { .. }) && !has_all() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Puts the program in the place of that of a router that is taken over.
+    fn replace(&mut self, link: OwnedFd) -> io::Result<()> {
+        if let Means::Xdp { redirect, .. } = &self.means {
+            self.gate = Gate::Program(redirect.replace(link)?);
+        }
+        Ok(())
+    }
+
     /// Takes up a device, as far as the router has begun to forward.
     fn take_up(
         &mut self,
         (link, identity): (&Link, Identity),
         filter: &Filter,
         kept: (Option<&mut xdp::Opener>, &[Vec<Arc<Mailbox>>; 2], bool, bool),
+        predecessor: Option<&mut Predecessor>,
     ) -> io::Result<()> {
         let (opener, mailboxes, bridge, has_begun) = kept;
         self.at = Some(identity);
-        if !self.held.as_ref().is_some_and(|held| held.is_of(link.index)) {
+        // A router that is taken over has the queues of AF_XDP until this one begins.
+        let mut opener = opener;
+        let mut inherited = None;
+        if let Some(predecessor) = predecessor {
+            inherited = predecessor.take(&Item::Hold { device: link.index });
+            if predecessor.has(&Item::Program { device: link.index }) {
+                opener = None;
+            }
+        }
+        if let Some(listener) = inherited {
+            self.held = Some(Hold::inherited(link.index, listener));
+        } else if !self.held.as_ref().is_some_and(|held| held.is_of(link.index)) {
             self.held = None;
             self.held = Some(Hold::take(link.index)?);
         }
@@ -265,6 +309,7 @@ impl DevicePort {
             });
         }
         if has_begun {
+            self.wait(mailboxes);
             done =
                 done.and_then(|()| self.prepare(link.index, filter)).and_then(|()| self.switch(link.index));
         }
@@ -308,7 +353,7 @@ impl Kept {
             }
             let is_new = port.at != Some(identity);
             let kept = (self.opener.as_mut(), &self.mailboxes, self.bridge, self.has_begun);
-            match port.take_up((link, identity), filter, kept) {
+            match port.take_up((link, identity), filter, kept, None) {
                 Ok(()) if is_new => followed.push((port.device.clone(), Followed::TakenUp(link.index))),
                 Ok(()) => {}
                 // Not tried again at every event if it fails.
@@ -322,6 +367,7 @@ impl Kept {
     /// Ports whose devices are missing or down follow when these are there.
     pub(super) fn begin(&mut self, machine: &Machine, filter: &Filter) -> Result<(), RunError> {
         self.has_begun = true;
+        self.devices.iter().for_each(|port| port.wait(&self.mailboxes));
         for step in [DevicePort::prepare, |port: &mut DevicePort, index, _: &Filter| port.switch(index)] {
             for port in self.devices.iter_mut().filter(|port| !port.waits) {
                 let Some(link) = machine.link(&port.device).filter(|_| port.at.is_some()) else { continue };
@@ -343,7 +389,7 @@ impl Kept {
         folder: &Path,
     ) -> Result<Vec<Added>, ControlError> {
         let open = |(number, backend): &(usize, Backend)| -> Result<Added, RunError> {
-            let mut queues = files_and_taps(std::slice::from_ref(backend), config, folder)?;
+            let mut queues = files_and_taps(std::slice::from_ref(backend), config, folder, None)?;
             let means = match filter {
                 Some(filter) => means(0, backend, config, filter, &mut queues)?,
                 None => None,
@@ -365,6 +411,7 @@ impl Kept {
             for (sink, mailbox) in queues.sinks.into_iter().flatten().zip(&self.mailboxes[1]) {
                 mailbox.put(port, End::Sink(sink));
             }
+            self.taps.extend(queues.taps);
             self.devices.extend(device);
         }
     }
@@ -373,6 +420,7 @@ impl Kept {
     pub(super) fn remove(&mut self, change: &Change) {
         for &(port, ref backend) in &change.removed {
             self.devices.retain(|device| device.port != port);
+            self.taps.retain(|tap| tap.0 != backend.device());
             if let (Backend::Xdp { .. }, Some(opener)) = (backend, &mut self.opener) {
                 opener.forget(port);
             }
@@ -401,6 +449,126 @@ impl Kept {
         }
         // Detaching takes the kernel milliseconds.
         self.devices.iter_mut().for_each(|port| port.gate = Gate::Open);
+    }
+
+    /// Offers descriptors of devices to a router that takes over.
+    pub(super) fn offer(
+        &self,
+        offer: &mut dyn FnMut(Item, BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for (device, queue) in &self.taps {
+            offer(Item::Tap { device: device.clone() }, queue.as_fd())?;
+        }
+        for port in &self.devices {
+            let Some((device, held)) = port.held.as_ref().and_then(Hold::descriptor) else { continue };
+            offer(Item::Hold { device }, held)?;
+            match (&port.means, &port.gate) {
+                (Means::Packet { receive, .. }, _) => {
+                    receive.iter().try_for_each(|socket| offer(Item::Packets { device }, socket.as_fd()))?;
+                }
+                (Means::Xdp { .. }, Gate::Program(link)) => offer(Item::Program { device }, link.as_fd())?,
+                (Means::Xdp { .. }, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the AF_XDP sockets of all devices. The kernel forwards until another router has sockets there. One device alone could not
+    /// be closed, because packets of the others leave by it.
+    pub(super) fn release(&mut self) {
+        let Some(opener) = &mut self.opener else { return };
+        let ports = self.devices.iter().filter_map(|port| match &port.means {
+            Means::Xdp { redirect, .. } => Some((port.port, redirect)),
+            Means::Packet { .. } => None,
+        });
+        let ports: Vec<_> = ports.collect();
+        ports.iter().for_each(|(_, redirect)| redirect.clear());
+        // The time in which threads empty the rings.
+        std::thread::sleep(super::DRAIN);
+        for &(port, _) in &ports {
+            for mailbox in self.mailboxes.iter().flatten() {
+                mailbox.put(port, End::Sockets(xdp::Ends::default()));
+            }
+        }
+        let until = Instant::now() + RELEASE;
+        while ports.iter().any(|port| opener.is_open(port.0)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        ports.iter().for_each(|port| opener.forget(port.0));
+    }
+
+    /// Goes on after a router that has not taken over, whatever it has done.
+    pub(super) fn resume(&mut self) {
+        for port in &mut self.devices {
+            match &port.means {
+                Means::Packet { receive, .. } => {
+                    receive.iter().for_each(|socket| _ = socket.take_frames());
+                }
+                // Its sockets may be closed: the device is taken up as if it were new.
+                Means::Xdp { .. } => {
+                    port.gate = Gate::Open;
+                    port.at = None;
+                }
+            }
+        }
+    }
+
+    /// Takes over from a router that runs. It forwards with the frames that it has had until then. A frame that comes between the two
+    /// steps of its device is forwarded by both, and none is lost; with AF_XDP the kernel forwards for some milliseconds.
+    pub(super) fn take_over(
+        &mut self,
+        machine: &Machine,
+        filter: &Filter,
+        predecessor: &mut Predecessor,
+    ) -> Result<(), RunError> {
+        self.has_begun = true;
+        let mut ready = Vec::new();
+        for port in self.devices.iter_mut().filter(|port| !port.waits) {
+            let Some(link) = machine.link(&port.device).filter(|_| port.at.is_some()) else { continue };
+            port.prepare(link.index, filter).map_err(machine_error(format!("taking up {}", port.device)))?;
+            ready.push((port, link));
+        }
+        let mut programs = Vec::new();
+        for (at, (port, link)) in ready.iter().enumerate() {
+            let program = predecessor.take(&Item::Program { device: link.index });
+            if let (Some(program), Means::Xdp { .. }) = (program, &port.means) {
+                programs.push((at, program));
+            }
+        }
+        if !programs.is_empty() {
+            predecessor.release()?;
+        }
+        let refused = |link: &Link| machine_error(format!("taking up {}", link.name));
+        for &(at, _) in &programs {
+            let (port, link) = &mut ready[at];
+            let until = Instant::now() + RELEASE;
+            // The kernel frees the queues of a closed socket a little later.
+            while let Err(error) = port.bind(link, self.opener.as_mut(), &self.mailboxes) {
+                if error.kind() != io::ErrorKind::ResourceBusy || Instant::now() > until {
+                    return Err(refused(link)(error));
+                }
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+        // Sockets of all ports first, because a packet may leave by any of them.
+        ready.iter().for_each(|(port, _)| port.wait(&self.mailboxes));
+        let mut programs: BTreeMap<usize, OwnedFd> = programs.into_iter().collect();
+        for (at, (port, link)) in ready.into_iter().enumerate() {
+            let done = match programs.remove(&at) {
+                Some(program) => port.replace(program),
+                None => port.switch(link.index),
+            };
+            done.map_err(refused(link))?;
+            predecessor.refuse_packets(link.index).map_err(refused(link))?;
+        }
+        Ok(())
+    }
+
+    /// Gives threads the taps of a router that is taken over. Each frame is read by one of the two routers.
+    pub(super) fn take_taps(&mut self) {
+        for (port, mailbox, end) in self.later.drain(..) {
+            mailbox.put(port, end);
+        }
     }
 
     /// Returns the ports unknown to the kernel, with their names.
@@ -507,8 +675,13 @@ fn mailboxes(config: &Config) -> [Vec<Arc<Mailbox>>; 2] {
     [receivers, senders]
 }
 
-/// Opens files and taps, and leaves places for the rings.
-pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) -> Result<Queues, RunError> {
+/// Opens files and taps, and leaves places for the rings. The queues of taps of a router that is taken over are for later.
+pub(super) fn files_and_taps(
+    ports: &[Backend],
+    config: &Config,
+    folder: &Path,
+    mut predecessor: Option<&mut Predecessor>,
+) -> Result<Queues, RunError> {
     let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
     let files = ports.iter().any(|port| matches!(port, Backend::Pcap { .. }));
     let several = receiving > 1 || (sending > 1 && !matches!(config.shape, Shape::Three { .. }));
@@ -523,15 +696,32 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
         sinks: (0..sending).map(|_| Vec::new()).collect(),
         common: Default::default(),
         mailboxes: mailboxes(config),
+        taps: Vec::new(),
+        later: Vec::new(),
     };
     for (number, backend) in ports.iter().enumerate() {
         let mut taps = Vec::new();
-        for sources in &mut queues.sources {
+        let mut is_later = false;
+        for (thread, sources) in queues.sources.iter_mut().enumerate() {
             sources.push(match backend {
                 Backend::Tap { device } => {
-                    let tap = Tap::open(device).map_err(machine_error(format!("tap {device}")))?;
+                    let item = Item::Tap { device: device.clone() };
+                    let inherited = predecessor.as_mut().and_then(|predecessor| predecessor.take(&item));
+                    is_later |= inherited.is_some();
+                    let tap = match inherited {
+                        Some(queue) => Tap::inherited(queue),
+                        None => Tap::open(device).map_err(machine_error(format!("tap {device}")))?,
+                    };
                     taps.push(tap.sender());
-                    Source::Tap(tap)
+                    queues.taps.push((device.clone(), tap.queue()));
+                    // Further queues of a tap of another router are for later too, because they share its frames.
+                    if is_later {
+                        let end = End::Source(Source::Tap(tap));
+                        queues.later.push((number, Arc::clone(&queues.mailboxes[0][thread]), end));
+                        Source::None
+                    } else {
+                        Source::Tap(tap)
+                    }
                 }
                 Backend::Pcap { input: Some(path), .. } => Source::File(open_input(&folder.join(path))?),
                 Backend::Xdp { .. } | Backend::Dpdk { .. } => Source::Common,
@@ -544,6 +734,11 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
             let sender = taps.next();
             sinks.push(match (backend, sender) {
                 _ if !sends(config.shape, number, thread) => Sink::None,
+                (Backend::Tap { .. }, Some(sender)) if is_later => {
+                    let end = End::Sink(Sink::Tap(sender.again()));
+                    queues.later.push((number, Arc::clone(&queues.mailboxes[1][thread]), end));
+                    Sink::None
+                }
                 (Backend::Tap { .. }, Some(sender)) => Sink::Tap(sender.again()),
                 (Backend::Pcap { output: Some(path), .. }, _) => create(&folder.join(path))?,
                 (Backend::Xdp { .. } | Backend::Dpdk { .. }, _) => Sink::Common,
@@ -570,10 +765,11 @@ pub(super) fn rings(
     machine: &Machine,
     config: &Config,
     locals: &[(u32, IpAddr)],
-    queues: &mut Queues,
-    kept: &mut Kept,
+    (queues, kept, mut predecessor): (&mut Queues, &mut Kept, Option<&mut Predecessor>),
 ) -> Result<Option<Filter>, RunError> {
     kept.mailboxes.clone_from(&queues.mailboxes);
+    kept.taps.append(&mut queues.taps);
+    kept.later.append(&mut queues.later);
     if !ports.iter().any(Backend::is_device) {
         return Ok(None);
     }
@@ -588,7 +784,8 @@ pub(super) fn rings(
         let mut port = DevicePort::new(number, backend, means);
         if let Some(there) = machine.link(&device).zip(machine.identity(&device)) {
             let kept = (kept.opener.as_mut(), &kept.mailboxes, config.bridge, false);
-            port.take_up(there, &filter, kept).map_err(machine_error(format!("taking up {device}")))?;
+            port.take_up(there, &filter, kept, predecessor.as_deref_mut())
+                .map_err(machine_error(format!("taking up {device}")))?;
         } else if config.require_devices {
             return Err(RunError::Config(format!("there is no device '{device}'")));
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::answer::{refuse, send};
 use super::doors::{Caller, Doors};
 use super::routes::{self, Listing};
-use super::{Router, feed_state};
+use super::{Router, feed_state, takeover};
 use crate::api;
 use crate::count::{Made, PortCounters, Totals};
 use crate::drops::DropReason as Reason;
@@ -32,7 +32,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Opens the socket, and returns it with its listener. It replaces a socket file that nothing answers on, but not the socket of a running router.
+    /// Has the socket of another router, which gave its listener.
+    pub(super) fn inherited(path: &Path) -> Self {
+        Self { path: path.to_owned(), listings: Arc::default() }
+    }
+
+    /// Leaves the socket to another router.
+    pub(super) fn leave(mut self) {
+        self.path = PathBuf::new();
+    }
+
+    /// Opens the socket, and returns it with its listener. It replaces a socket file that nothing answers on, but not the socket of a
+    /// running router.
     pub(super) fn open(path: &Path) -> io::Result<(Self, UnixListener)> {
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
@@ -52,7 +63,7 @@ impl Server {
         sys::umask(before);
         let listener = listener?;
         listener.set_nonblocking(true)?;
-        Ok((Self { path: path.to_owned(), listings: Arc::default() }, listener))
+        Ok((Self::inherited(path), listener))
     }
 
     /// Answers a question. Long answers are written by threads of their own.
@@ -64,7 +75,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        if !self.path.as_os_str().is_empty() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -102,6 +115,19 @@ fn answer(
             }
             Err(error) => refuse(&mut answer, error.to_string())?,
         },
+        [takeover::QUESTION] => {
+            return match stream.try_clone().map_err(|error| error.to_string()) {
+                Ok(other) => match router.meet_successor(other, doors) {
+                    Ok(()) => Ok(()),
+                    Err(reason) => {
+                        refuse(&mut answer, reason)?;
+                        doors.answer(Caller::Control(stream), answer);
+                        Ok(())
+                    }
+                },
+                Err(_) => Ok(()),
+            };
+        }
         _ => refuse(&mut answer, format!("no question '{}'", question.trim()))?,
     }
     doors.answer(Caller::Control(stream), answer);

@@ -73,6 +73,14 @@ impl<P: Protocol> Server<P> {
     /// When the server cannot listen at the address.
     pub fn open(options: Options, protocol: P) -> io::Result<Self> {
         let listener = TcpListener::bind(options.listen)?;
+        Self::with(listener, options, protocol)
+    }
+
+    /// Like [`open`](Self::open), with a listener that is there: that of a router that is taken over.
+    ///
+    /// # Errors
+    /// When the system refuses to change the listener.
+    pub fn with(listener: TcpListener, options: Options, protocol: P) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let sessions = Sessions::new(options.limits, options.times, protocol);
         let accounts = options.accounts;
@@ -86,6 +94,19 @@ impl<P: Protocol> Server<P> {
     /// When the system does not return it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Returns the listener, for a router that takes over.
+    ///
+    /// # Errors
+    /// When the process has no more descriptors.
+    pub fn listener(&self) -> io::Result<TcpListener> {
+        self.listener.try_clone()
+    }
+
+    /// Keeps the routes that the RIB has already, those of another router, as if their session had just ended.
+    pub fn inherit(&mut self, rib: &Mutex<Rib>) {
+        self.sessions.inherit(rib, sys::now_ns());
     }
 
     /// Waits for input, and handles it.

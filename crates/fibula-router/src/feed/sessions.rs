@@ -148,6 +148,11 @@ impl<P: Protocol> Sessions<P> {
         Self { limits, protocol, keeper, connections: Vec::new(), next: 0, overruns: 0, refuse_until_ns: 0 }
     }
 
+    /// Keeps the routes that the RIB has already, as if their session had just ended.
+    pub fn inherit(&mut self, rib: &Mutex<Rib>, now_ns: u64) {
+        self.keeper.ended(&mut lock(rib), now_ns);
+    }
+
     /// Accepts a connection, and returns its number. Returns `None` if the connection must be closed, as that of a stranger must.
     pub fn accept(
         &mut self,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::kernel::bell::Bell;
@@ -209,7 +209,8 @@ pub enum End {
 /// New ends of ports, on their way to a thread that runs.
 #[derive(Debug, Default)]
 pub struct Mailbox {
-    is_full: AtomicBool,
+    /// Ends that the thread has not taken up.
+    waiting: AtomicUsize,
     ends: Mutex<Vec<(usize, End)>>,
     /// Ends the thread's wait. Without it, the thread waits for a short time only.
     bell: Option<Bell>,
@@ -232,8 +233,14 @@ impl Mailbox {
     /// Sends the new end of a port.
     pub fn put(&self, port: usize, end: End) {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push((port, end));
-        self.is_full.store(true, Ordering::Release);
+        self.waiting.fetch_add(1, Ordering::Release);
         self.ring();
+    }
+
+    /// Returns whether the thread has taken up every end.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) == 0
     }
 }
 
@@ -268,16 +275,15 @@ impl Ports {
     /// Takes up new ends of ports. Call it between two bursts.
     #[inline]
     pub fn take_up(&mut self) {
-        if self.mailbox.is_full.load(Ordering::Relaxed) {
+        if self.mailbox.waiting.load(Ordering::Relaxed) > 0 {
             self.take_up_all();
         }
     }
 
     #[cold]
     fn take_up_all(&mut self) {
-        self.mailbox.is_full.store(false, Ordering::Relaxed);
-        // After the flag, so that an end that comes in between sets it again.
         let ends = std::mem::take(&mut *self.mailbox.ends.lock().unwrap_or_else(PoisonError::into_inner));
+        let count = ends.len();
         for (port, end) in ends {
             if self.sources.len() <= port {
                 self.sources.resize_with(port + 1, || Source::None);
@@ -290,6 +296,8 @@ impl Ports {
                 (End::Sockets(_), _) => {}
             }
         }
+        // An end that is put meanwhile may be counted after it was taken; the count is right again then.
+        self.mailbox.waiting.fetch_sub(count, Ordering::Release);
     }
 
     /// Sets the back end that the ports share.

@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
@@ -40,8 +40,24 @@ impl Tap {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         sys::set_tap(file.as_fd(), name, IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE)?;
+        Ok(Self::of(file))
+    }
+
+    /// Has a queue of another router, which gave this descriptor.
+    #[must_use]
+    pub fn inherited(queue: OwnedFd) -> Self {
+        Self::of(queue.into())
+    }
+
+    fn of(file: File) -> Self {
         let frames = (0..BURST).map(|_| (vec![0; LARGEST].into_boxed_slice(), 0)).collect();
-        Ok(Self { file: Arc::new(file), frames, held: 0 })
+        Self { file: Arc::new(file), frames, held: 0 }
+    }
+
+    /// Returns the queue, for a router that takes over.
+    #[must_use]
+    pub fn queue(&self) -> TapQueue {
+        TapQueue { file: Arc::clone(&self.file) }
     }
 
     pub(super) fn receive(&mut self) -> usize {
@@ -76,6 +92,18 @@ impl Tap {
 impl AsRawFd for Tap {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+}
+
+/// A queue of a tap, for a router that takes over.
+#[derive(Debug)]
+pub struct TapQueue {
+    file: Arc<File>,
+}
+
+impl AsFd for TapQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

@@ -202,6 +202,12 @@ impl Redirect {
         sockets.iter().try_for_each(set)
     }
 
+    /// Gives no frames to the sockets any more. The kernel has them.
+    pub fn clear(&self) {
+        // A queue without a socket is no entry.
+        (0..QUEUES).for_each(|queue| _ = element(&self.sockets, MAP_DELETE, &queue.to_ne_bytes(), &[]));
+    }
+
     /// Attaches the program to a device, given by its number.
     ///
     /// # Errors

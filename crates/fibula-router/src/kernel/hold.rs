@@ -4,7 +4,7 @@
 //! the numbers of devices do, and go with the process, however it ends.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
@@ -14,7 +14,7 @@ use super::sys;
 #[derive(Debug)]
 pub struct Hold {
     device: u32,
-    _listener: Option<UnixListener>,
+    listener: Option<UnixListener>,
 }
 
 impl Hold {
@@ -26,17 +26,32 @@ impl Hold {
         let name = format!("fibula-router-device-{device}");
         let address = SocketAddr::from_abstract_name(name)?;
         match UnixListener::bind_addr(&address) {
-            Ok(listener) => Ok(Self { device, _listener: Some(listener) }),
+            Ok(listener) => Ok(Self { device, listener: Some(listener) }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => match holder(&address) {
                 Some(process) => Err(io::Error::new(
                     io::ErrorKind::AddrInUse,
                     format!("another router, process {process}, has the device"),
                 )),
                 // It ended just now, or is some account's that may not keep the router from its devices.
-                None => Ok(Self { device, _listener: UnixListener::bind_addr(&address).ok() }),
+                None => Ok(Self { device, listener: UnixListener::bind_addr(&address).ok() }),
             },
             Err(error) => Err(error),
         }
+    }
+
+    /// Has the device of another router, which gave this descriptor.
+    #[must_use]
+    pub fn inherited(device: u32, listener: OwnedFd) -> Self {
+        let listener = UnixListener::from(listener);
+        // From here on the kernel names this process to others that want the device. If it does not, they are refused all the same.
+        let _ = rustix::net::listen(&listener, 1);
+        Self { device, listener: Some(listener) }
+    }
+
+    /// Returns the descriptor of the device, and its number.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<(u32, BorrowedFd<'_>)> {
+        Some((self.device, self.listener.as_ref()?.as_fd()))
     }
 
     /// Returns whether the device is the one with this number.

@@ -111,6 +111,11 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], milliseconds: i32) -> io::Result<us
     checked(unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, milliseconds) }.into())
 }
 
+/// Returns no descriptor, for [`poll`]: it never has anything.
+pub(crate) fn nothing() -> libc::pollfd {
+    libc::pollfd { fd: -1, events: 0, revents: 0 }
+}
+
 /// Returns an entry for [`poll`].
 pub(crate) fn readable(fd: &impl AsRawFd) -> libc::pollfd {
     libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }

@@ -68,6 +68,15 @@ impl Key {
         Self { interface, v6: true, address }
     }
 
+    /// A neighbour by its address.
+    #[must_use]
+    pub fn of(interface: u16, address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(ip) => Self::v4(interface, ip.into()),
+            IpAddr::V6(ip) => Self::v6(interface, ip.into()),
+        }
+    }
+
     /// Returns the address.
     #[must_use]
     pub fn ip(&self) -> IpAddr {

@@ -115,6 +115,13 @@ impl Own {
         told.retain(|key| known.contains_key(key));
     }
 
+    /// Notes that an address is in use already: another router has used it, which this one takes over.
+    pub fn take_over(&self, key: Key) {
+        if let Some(state) = self.lock().addresses.get_mut(&key) {
+            *state = State::InUse { announcements: 0, due_ns: 0, defend_ns: 0 };
+        }
+    }
+
     /// Returns whether the router answers for an address and sends from it.
     #[must_use]
     pub fn is_in_use(&self, key: Key) -> bool {

@@ -10,7 +10,7 @@
 //! each frame at once.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
 use crate::kernel::sys::{self, Slots};
@@ -88,7 +88,19 @@ pub struct Socket {
     protocol: u16,
 }
 
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 impl Socket {
+    /// Has the socket of a receive ring of another router, which gave this descriptor.
+    #[must_use]
+    pub const fn inherited(fd: OwnedFd) -> Self {
+        Self { fd, protocol: ETH_P_ALL }
+    }
+
     /// Moves the ring to another device. A socket whose device was deleted has none, and serves the new one from here on.
     ///
     /// # Errors

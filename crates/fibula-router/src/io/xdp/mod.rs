@@ -223,6 +223,13 @@ impl Opener {
         Ok(sockets)
     }
 
+    /// Returns whether a socket of a port is open.
+    #[must_use]
+    pub fn is_open(&self, port: usize) -> bool {
+        let sockets = self.memories.iter().flat_map(|memory| &memory.sockets);
+        sockets.filter(|socket| socket.0 == port).any(|socket| socket.1.strong_count() > 0)
+    }
+
     /// Notes that the device of a port is gone. Its sockets no longer have the memory.
     pub fn forget(&mut self, port: usize) {
         for memory in &mut self.memories {
