@@ -30,7 +30,7 @@ pub struct Fault {
     /// What it becomes.
     pub replace: String,
     /// The test that must catch it: `lib NAME` (a unit test of the library), `published NAME` (one of the engines of
-    /// papers), `columns NAME` (one of the columns), `lab NAME` (one of the laboratory), or a test program such as `machine`, and a name.
+    /// papers), `columns NAME` (one of the columns), `lab NAME` (one of the laboratory), `routers NAME` (one of the router), or a test program such as `machine`, and a name.
     pub test: String,
 }
 
@@ -101,6 +101,7 @@ impl Fault {
             "column" => vec!["test", "--package", "fibula-column", "--test", "column"],
             "columns" => vec!["test", "--package", "fibula-column", "--lib"],
             "lab" => vec!["test", "--package", "fibula-lab", "--lib"],
+            "routers" => vec!["test", "--package", "fibula-router", "--lib"],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
             // With the engines of papers over narrow tables.
             _ => vec!["test", "--features", "fibula-proof/exhaustive", "--test", target],
