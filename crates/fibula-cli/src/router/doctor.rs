@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use fibula_router::config::Backend;
+use fibula_router::config::{Backend, release};
 use fibula_router::io::xdp;
 use fibula_router::kernel::device::Device;
 use fibula_router::kernel::filter::Filter;
@@ -24,7 +24,7 @@ struct Finding {
 
 pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
     let (devices, names) = netlink();
-    let mut findings = vec![capabilities(), filter(), sockets(), dpdk(), tun(), devices];
+    let mut findings = vec![capabilities(), filter(), default_backend(), sockets(), dpdk(), tun(), devices];
     findings.extend(names.iter().filter(|name| *name != "lo").map(|name| device(name)));
     findings.extend([forwarding(), neighbours("IPv4"), neighbours("IPv6"), huge_pages(), processors()]);
     let mut out = io::stdout().lock();
@@ -67,7 +67,19 @@ fn filter() -> Finding {
         name: "filter".into(),
         good: loaded.is_ok(),
         found: loaded.map_or_else(|error| format!("cannot be loaded: {error}"), |_| "can be loaded".into()),
-        advice: "back end af-packet needs Linux 6.6 with TCX, and CAP_BPF: without it the kernel would forward a second time",
+        advice: "back ends af-packet and af-xdp need CAP_BPF: without it the kernel would forward a second time",
+    }
+}
+
+fn default_backend() -> Finding {
+    let version = release::version();
+    let name = Backend::default_name(version);
+    let kernel = version.map_or_else(String::new, |(major, minor)| format!(" on Linux {major}.{minor}"));
+    Finding {
+        name: "back end".into(),
+        good: name == "af-packet",
+        found: format!("{name} unless an interface names another{kernel}"),
+        advice: "af-packet needs Linux 6.6 (TCX); with af-xdp, senders on this machine need their offloads off",
     }
 }
 

@@ -76,14 +76,7 @@ mod tests {
         for (end, name) in ends.into_iter().zip([path.as_os_str(), OsStr::new(&name)]) {
             end.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
             let mut supervisor = Supervisor::at(Some(name));
-            for notice in [
-                Notice::Ready,
-                Notice::Alive,
-                Notice::Alive,
-                Notice::Reloading,
-                Notice::TakenOver(7),
-                Notice::Stopping,
-            ] {
+            for notice in [Notice::Ready, Notice::Alive, Notice::Alive, Notice::Reloading, Notice::Stopping] {
                 supervisor.notify(notice);
             }
             let mut heard = Vec::new();

@@ -6,7 +6,7 @@
 //!
 //! [[interface]]
 //! name = "lan"
-//! device = "eth0"                 # back end af-packet; addresses, MAC and MTU are the kernel's
+//! device = "eth0"                 # back end af-packet, before Linux 6.6 af-xdp; addresses, MAC and MTU are the kernel's
 //! urpf = "strict"
 //!
 //! [[interface]]
@@ -33,6 +33,7 @@ mod accounts;
 mod feed;
 mod file;
 mod read;
+pub mod release;
 
 #[cfg(target_os = "linux")]
 #[cfg(target_os = "linux")]
@@ -238,6 +239,14 @@ pub enum Backend {
 impl Backend {
     /// The names of all back ends.
     pub const NAMES: [&str; 5] = ["af-packet", "af-xdp", "dpdk", "tap", "pcap"];
+
+    /// Returns the name of the back end of interfaces whose line names none, on a kernel of this version: the first that works there
+    /// without hardware of its own.
+    #[must_use]
+    pub fn default_name(kernel: Option<(u32, u32)>) -> &'static str {
+        // Before TCX nothing keeps the kernel from forwarding what packet sockets receive too.
+        if kernel.is_some_and(|version| version < release::TCX) { Self::NAMES[1] } else { Self::NAMES[0] }
+    }
 
     /// Whether this build has DPDK.
     pub const HAS_DPDK: bool = cfg!(all(target_os = "linux", feature = "dpdk"));

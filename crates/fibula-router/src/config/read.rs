@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::file;
 use super::{
     Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile,
-    Target, XdpMode,
+    Target, XdpMode, release,
 };
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
@@ -290,7 +290,8 @@ pub(super) fn vrf(
 }
 
 fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigError> {
-    let name = line.backend.as_ref().map_or("af-packet", |name| name.get_ref());
+    let otherwise = || Backend::default_name(release::version());
+    let name = line.backend.as_ref().map_or_else(otherwise, |name| name.get_ref());
     let device = || match &line.device {
         Some(device) if (1..=15).contains(&device.get_ref().len()) && !device.get_ref().contains('/') => {
             Ok(device.get_ref().clone())

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::machine::Machine;
-use crate::config::{Accounts, Config, Feed, PASSWD, Target};
+use crate::config::{Accounts, Backend, Config, Feed, PASSWD, Target, release};
 use crate::kernel::netlink::Netlink;
 
 /// Returns a sentence for each device that does not exist, for each gateway that is an address of this machine, and for accounts of
@@ -13,15 +13,23 @@ pub fn doubts(config: &Config) -> Vec<String> {
     let mut machine = Machine::default();
     let asked = Netlink::open().and_then(|mut netlink| netlink.dump(|event| _ = machine.take(&event)));
     match asked {
-        Ok(()) => found(config, &machine, &std::fs::read_to_string(PASSWD).unwrap_or_default()),
+        Ok(()) => {
+            let passwd = std::fs::read_to_string(PASSWD).unwrap_or_default();
+            found(config, &machine, &passwd, release::version())
+        }
         Err(error) => vec![format!("devices and addresses are not checked: {error}")],
     }
 }
 
-fn found(config: &Config, machine: &Machine, passwd: &str) -> Vec<String> {
+fn found(config: &Config, machine: &Machine, passwd: &str, kernel: Option<(u32, u32)>) -> Vec<String> {
     let mut doubts = Vec::new();
     for line in config.interfaces.iter().filter(|line| line.backend.is_device()) {
         let device = line.backend.device();
+        if matches!(line.backend, Backend::Packet { .. })
+            && Backend::default_name(kernel) != line.backend.name()
+        {
+            doubts.push(format!("interface {}: {}", line.name, release::NO_TCX));
+        }
         if machine.link(&device).is_none() {
             doubts.push(format!(
                 "interface {}: there is no device {device}; it is taken up when it comes",
@@ -83,8 +91,9 @@ mod tests {
                     [[feed]]\nname = \"z\"\nkind = \"fpm\"\nallow_uid = \"any\"\n\
                     [[feed]]\nname = \"b\"\nkind = \"bmp\"\nlisten = \"127.0.0.1:1\"\nallow_uid = [\"gobgp\", \"root\"]\n\
                     [[feed]]\nname = \"usual\"\nkind = \"bmp\"\nlisten = \"127.0.0.1:2\"\n";
+        let (config, passwd) = (Config::parse(text).unwrap(), "root:x:0:0::/root:/bin/sh\n");
         assert_eq!(
-            found(&Config::parse(text).unwrap(), &machine, "root:x:0:0::/root:/bin/sh\n"),
+            found(&config, &machine, passwd, Some((6, 6))),
             [
                 "interface b: there is no device eth9; it is taken up when it comes",
                 "line 13: the gateway 192.0.2.1 is the router itself",
@@ -93,5 +102,21 @@ mod tests {
                 "feed b: there is no account 'gobgp' in /etc/passwd",
             ]
         );
+        let old = found(&config, &machine, passwd, Some((6, 1)));
+        let packets = old.iter().filter(|doubt| doubt.contains("back end af-packet needs Linux 6.6"));
+        assert_eq!(packets.count(), 2, "{old:?}");
+    }
+
+    #[test]
+    fn without_tcx_the_default_is_af_xdp() {
+        for (kernel, name) in [
+            (None, "af-packet"),
+            (Some((6, 1)), "af-xdp"),
+            (Some((5, 15)), "af-xdp"),
+            (Some((6, 6)), "af-packet"),
+            (Some((7, 0)), "af-packet"),
+        ] {
+            assert_eq!(Backend::default_name(kernel), name, "{kernel:?}");
+        }
     }
 }

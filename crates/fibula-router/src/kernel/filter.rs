@@ -33,6 +33,7 @@ use super::assembler::{
     MOVE_VALUE, STACK, STORE_DOUBLE_VALUE, STORE_WORD,
 };
 use super::sys;
+use crate::config::release;
 
 const MAP_CREATE: i32 = 0;
 const MAP_UPDATE: i32 = 2;
@@ -119,7 +120,12 @@ impl Filter {
     /// # Errors
     /// When the device is gone, or the kernel knows no TCX.
     pub fn attach(&self, device: u32) -> io::Result<Attached> {
-        let link = link(&self.program, device, TCX_INGRESS, 0)?;
+        let link = link(&self.program, device, TCX_INGRESS, 0).map_err(|error| match release::version() {
+            Some(version) if version < release::TCX => {
+                io::Error::new(io::ErrorKind::Unsupported, release::NO_TCX)
+            }
+            _ => error,
+        })?;
         Ok(Attached { addresses: Arc::clone(&self.addresses), device, _link: link })
     }
 
