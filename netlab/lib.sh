@@ -83,7 +83,8 @@ network() { # the usual one, with the kernel of r forwarding too: the router has
   in_ns r sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 }
 
-# The configuration of the usual network, with THREADS, lines EXTRA, the back end BACKEND and, for af-xdp, the mode XDP.
+# The configuration of the usual network, with THREADS, lines EXTRA, the back end BACKEND (default: none is named) and, for af-xdp, the
+# mode XDP.
 two_interfaces() {
   local name
   cat <<END
@@ -92,7 +93,8 @@ threads = ${THREADS:-1}
 ${EXTRA:-}
 END
   for name in left right; do
-    printf '[[interface]]\nname = "%s"\ndevice = "%s"\nbackend = "%s"\n' $name $name "${BACKEND:-af-packet}"
+    printf '[[interface]]\nname = "%s"\ndevice = "%s"\n' $name $name
+    [ "${BACKEND:-}" = default ] || printf 'backend = "%s"\n' "${BACKEND:-af-packet}"
     [ -z "${XDP:-}" ] || printf 'xdp = "%s"\n' "$XDP"
   done
 }
