@@ -7,6 +7,7 @@ use crate::memory::{Memory, OutOfMemory};
 use crate::net::{Batch, BatchLookup, Change, IntoKey, Key, Keys, NextHop, Routes};
 use crate::simd::{self, Present};
 
+use super::WithLength;
 use super::sections::Sections;
 
 /// An engine: longest-prefix match from keys to next hops.
@@ -74,6 +75,11 @@ pub trait Fib<K: Key>: Send + Sync {
     ///
     /// The chapter of the engine describes them. `None` if no coprocessor supports the engine.
     fn exported(&self) -> Option<Sections<'_>> {
+        None
+    }
+
+    /// Returns the engine with the length of the matched prefix; `None` if it does not know that.
+    fn with_length(&self) -> Option<&WithLength<K>> {
         None
     }
 
@@ -232,7 +238,7 @@ mod tests {
     fn batches_of_unequal_lengths_are_errors() {
         let fib = fib::build(&one_route()).unwrap();
         let engine = fib::registry::find("binary-trie").unwrap();
-        let matches = fib::WithLength::build(&engine, &one_route(), Default::default()).unwrap();
+        let matches = WithLength::build(&engine, &one_route(), Default::default()).unwrap();
         let keys = [0xc000_0201; 3];
         let mut results = [NextHop::new(1); 2];
         let error = fib.batch(&keys).try_run(&mut results).unwrap_err();

@@ -6,9 +6,10 @@
 //! lengths must be equal too; `docs/adr/0002-batches.md` gives the reasons.
 
 use core::ops::ControlFlow;
+use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
 
-use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
+use crate::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Batch, BatchLookup, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::simd::Present;
 
@@ -27,12 +28,19 @@ pub struct Match {
 /// Match ids turned back at a time, on the stack.
 const BLOCK: usize = 256;
 
-/// An engine that also returns the length of the matched prefix.
+/// An engine that also returns the length of the matched prefix. As a [`Fib`] it returns the next hop alone.
 #[derive(Debug)]
 pub struct WithLength<K: Key> {
     fib: Box<dyn Fib<K>>,
-    /// The match of each match id, which starts at 1.
-    matches: Vec<Match>,
+    /// The match of each match id, which starts at 1, packed. They are atomic because files can hold them, and be mapped.
+    matches: Shared<u64>,
+}
+
+/// The bit of a packed match at which the length of the prefix begins. The next hop is below it.
+const LENGTH_AT: u32 = 32;
+
+fn packed(found: Match) -> u64 {
+    u64::from(found.prefix_len) << LENGTH_AT | u64::from(found.next_hop.id())
 }
 
 impl<K: Key> WithLength<K> {
@@ -48,13 +56,42 @@ impl<K: Key> WithLength<K> {
         let fib = engine.build(&Renamed { routes, ids: &ids }, limits)?;
         let MatchIds { mut matches, mut budget, .. } = ids;
         budget.shrink(&mut matches);
-        Ok(Self { fib, matches })
+        Ok(Self { fib, matches: matches.into() })
+    }
+
+    /// Returns an engine over match ids, as a file has it.
+    pub(crate) fn of_file(fib: Box<dyn Fib<K>>, matches: Shared<u64>) -> Self {
+        Self { fib, matches }
+    }
+
+    /// Returns the engine over match ids.
+    pub(crate) fn engine(&self) -> &dyn Fib<K> {
+        &*self.fib
+    }
+
+    /// Returns the matches, packed.
+    pub(crate) fn packed(&self) -> &[AtomicU64] {
+        &self.matches
+    }
+
+    /// Returns the number of matches: of the pairs (next hop, prefix length) that occur.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.matches.len()
+    }
+
+    /// Returns the match of a match id. A file that is mapped may hold anything: `None` if there is no such match.
+    #[inline]
+    fn matched(&self, id: NextHop) -> Option<Match> {
+        let word = self.matches.get(id.id() as usize - 1)?.read();
+        let prefix_len = (word >> LENGTH_AT).min(K::BITS.into()) as u8;
+        Some(Match { next_hop: NextHop::new(word as u32)?, prefix_len })
     }
 
     /// Returns the longest match of `key`, which may also be an address of the standard library.
     #[must_use]
     pub fn lookup(&self, key: impl IntoKey<K>) -> Option<Match> {
-        self.fib.lookup(key).map(|id| self.matches[id.id() as usize - 1])
+        self.fib.lookup_key(key.into_key()).and_then(|id| self.matched(id))
     }
 
     /// Looks up `keys`, writing the match of `keys[i]` to `results[i]`.
@@ -80,7 +117,7 @@ impl<K: Key> WithLength<K> {
                 let ids = &mut ids[..block.len()];
                 self.fib.lookup_batch_on(isa, block, ids);
                 for (result, id) in results[first + index * BLOCK..].iter_mut().zip(ids) {
-                    *result = id.map(|id| self.matches[id.id() as usize - 1]);
+                    *result = id.and_then(|id| self.matched(id));
                 }
             }
         });
@@ -90,28 +127,63 @@ impl<K: Key> WithLength<K> {
     #[must_use]
     pub fn memory(&self) -> Memory {
         let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
-        self.fib.memory() + fib + memory::of(&self.matches)
+        self.fib.memory() + fib + self.matches.memory()
     }
 
-    /// Checks the underlying engine.
+    /// Checks the underlying engine and the matches.
     ///
     /// # Errors
     /// As [`Fib::check`].
     pub fn check(&self) -> Result<(), CheckError> {
-        self.fib.check()
+        self.fib.check()?;
+        for (at, word) in self.matches.iter().map(Cell::read).enumerate() {
+            let is_match = word as u32 != 0 && word >> LENGTH_AT <= K::BITS.into();
+            CheckError::unless(is_match, "a match has a next hop and a length of the family", at)?;
+        }
+        Ok(())
+    }
+}
+
+/// The next hop alone, for callers that do not need the length.
+impl<K: Key> Fib<K> for WithLength<K> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        self.lookup(key).map(|found| found.next_hop)
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        self.fib.lookup_batch_on(isa, keys, results);
+        for result in results {
+            *result = result.and_then(|id| self.matched(id)).map(|found| found.next_hop);
+        }
+    }
+
+    fn prefetches_keys(&self, isa: Present) -> bool {
+        self.fib.prefetches_keys(isa)
+    }
+
+    fn memory(&self) -> Memory {
+        self.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.check()
+    }
+
+    fn with_length(&self) -> Option<&Self> {
+        Some(self)
     }
 }
 
 /// The pairs that occur, numbered from 1 in the order of their first route.
 struct MatchIds {
     numbers: HashMap<(NextHop, u8), NextHop>,
-    matches: Vec<Match>,
+    matches: Buffer<u64>,
     budget: Budget,
 }
 
 impl MatchIds {
     fn new(limits: Limits) -> Self {
-        Self { numbers: HashMap::new(), matches: Vec::new(), budget: Budget::new(limits) }
+        Self { numbers: HashMap::new(), matches: Buffer::new(), budget: Budget::new(limits) }
     }
 
     fn intern<K: Key>(&mut self, route: Route<K>) -> Result<(), OutOfMemory> {
@@ -120,7 +192,7 @@ impl MatchIds {
             return Ok(());
         }
         self.reserve()?;
-        self.budget.push(&mut self.matches, Match { next_hop: pair.0, prefix_len: pair.1 })?;
+        self.budget.push(&mut self.matches, packed(Match { next_hop: pair.0, prefix_len: pair.1 }))?;
         // There are at most 2^32 - 1 next hops times 129 lengths, but no memory holds the routes for as many.
         let id = u32::try_from(self.matches.len()).ok().and_then(NextHop::new);
         self.numbers.insert(pair, id.ok_or(self.refused(usize::MAX))?);

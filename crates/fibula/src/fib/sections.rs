@@ -91,6 +91,8 @@ pub struct Parts {
 /// An array of a file.
 #[derive(Debug)]
 pub enum Array {
+    /// Of 8 bits.
+    Byte(FileWords<u8>),
     /// Of 16 bits.
     Half(FileWords<u16>),
     /// Of 32 bits.
@@ -135,6 +137,7 @@ macro_rules! elements {
 }
 
 elements! {
+    u8, Byte;
     u16, Half;
     u32, Narrow;
     u64, Wide;
@@ -170,6 +173,17 @@ impl Parts {
     #[must_use]
     pub fn new(limits: Limits, shape: Vec<(String, u64)>, arrays: Vec<(String, Array)>) -> Self {
         Self { limits, shape, arrays }
+    }
+
+    /// Returns whether the words of the arrays lie in a file that is mapped, and may change at any time.
+    #[must_use]
+    pub fn are_mapped(&self) -> bool {
+        self.arrays.iter().any(|(_, array)| match array {
+            Array::Byte(words) => matches!(words, FileWords::Mapped(_)),
+            Array::Half(words) => matches!(words, FileWords::Mapped(_)),
+            Array::Narrow(words) => matches!(words, FileWords::Mapped(_)),
+            Array::Wide(words) => matches!(words, FileWords::Mapped(_)),
+        })
     }
 
     /// Returns the limits of what is made of the parts.

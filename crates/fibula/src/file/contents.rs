@@ -4,21 +4,27 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::fib::sections::OwnedWords;
-use crate::fib::{Elements, Fib};
+use crate::fib::{Elements, Fib, WithLength};
 use crate::memory::Words;
 use crate::net::{Key, NextHop, Prefix, Routes};
 
+use super::VERSION;
+use super::column::{Offsets, StoredColumn, ValueWords};
+use super::columns::{COLUMNS, MOST_COLUMNS, NAME_BYTES, column_line, is_name, section_name};
 use super::error::{FileError, FileErrorKind};
-use super::format::{HEADER_BYTES, HUGE, Header, LINE, PAGE, SECTION_BYTES, Section};
+use super::format::{HEADER_BYTES, HUGE, Header, LINE, MATCHES, PAGE, SECTION_BYTES, Section};
 
-/// The contents of a file to write: for each family an engine, routes, both or neither, and values of next hops.
+/// The contents of a file to write: for each family an engine, routes, both or neither, and values by id.
 #[derive(Debug, Default)]
 pub struct Contents<'a> {
     /// The IPv4 half.
     pub v4: Half<'a, u32>,
     /// The IPv6 half.
     pub v6: Half<'a, u128>,
-    /// The values of next hops: bytes, in any form that the caller can read again.
+    /// Columns of values by id: the next hops of engines and routes are the ids. Each has a name of its own.
+    pub columns: Vec<&'a StoredColumn>,
+    /// Values of next hops whose numbers may have gaps: bytes, in any form that the caller can read again. A file has these or
+    /// columns. It is read as one with the column [`VALUE`](super::VALUE).
     pub values: BTreeMap<NextHop, Vec<u8>>,
 }
 
@@ -59,6 +65,7 @@ struct Planned<'a> {
 
 enum Data<'a> {
     Elements(Elements<'a>),
+    Words(Words<'a>),
     Owned(OwnedWords),
     Bytes(Vec<u8>),
 }
@@ -70,6 +77,7 @@ impl Data<'_> {
     fn words(&self) -> Option<Words<'_>> {
         match self {
             Data::Elements(elements) => Some(elements.words()),
+            Data::Words(words) => Some(*words),
             Data::Owned(OwnedWords::Half(words)) => Some(words[..].into()),
             Data::Owned(OwnedWords::Narrow(words)) => Some(words[..].into()),
             Data::Owned(OwnedWords::Wide(words)) => Some(words[..].into()),
@@ -123,7 +131,9 @@ impl Contents<'_> {
         of_half(&self.v6, &mut sections)?;
         // Sections of IPv4 come first, so the counts give the families of the file.
         let families = u32::from(first_of_v6 > 0) | u32::from(sections.len() > first_of_v6) << 1;
+        let is_of_version_1 = sections.iter().all(|section| !section.line.name.ends_with(MATCHES));
         of_values(&self.values, &mut sections);
+        of_columns(self, &mut sections)?;
 
         // The header and the section table come before the first section.
         let mut end = (HEADER_BYTES + sections.len() * SECTION_BYTES) as u64;
@@ -147,7 +157,10 @@ impl Contents<'_> {
             line.crc = crc.finalize();
         }
         let table: Vec<u8> = sections.iter().flat_map(|section| section.line.to_bytes()).collect();
+        let is_of_version_1 = is_of_version_1 && self.columns.is_empty();
         let header = Header {
+            // Programs that know version 1 alone read every file that they can.
+            version: if is_of_version_1 { 1 } else { VERSION },
             sections: sections.len() as u32,
             families,
             bytes: end,
@@ -180,7 +193,9 @@ fn planned<'a>(name: String, data: Data<'a>) -> Planned<'a> {
 
 fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> Result<(), FileErrorKind> {
     let family = K::FAMILY.name();
-    if let Some(fib) = half.fib {
+    // The pairs of next hops and lengths are beside the engine, whose next hops number them.
+    let with_length = half.fib.and_then(Fib::with_length);
+    if let Some(fib) = with_length.map(WithLength::engine).or(half.fib) {
         let saved = fib.sections().ok_or(FileErrorKind::NotSaved)?;
         let mut text = format!("algorithm {}\n", saved.engine);
         for (name, number) in &saved.shape {
@@ -190,6 +205,10 @@ fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> R
         for (name, elements) in saved.arrays {
             sections.push(planned(format!("{family}/structure/{name}"), Data::Elements(elements)));
         }
+    }
+    if let Some(with_length) = with_length {
+        let data = Data::Words(with_length.packed().into());
+        sections.push(planned(format!("{family}/{MATCHES}"), data));
     }
     if let Some(routes) = half.routes {
         of_routes(routes, sections);
@@ -222,6 +241,63 @@ fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) {
     ] {
         sections.push(planned(format!("{family}/routes/{name}"), Data::Owned(column)));
     }
+}
+
+/// Adds the columns: a list of them, and the words of each.
+fn of_columns<'a>(contents: &Contents<'a>, sections: &mut Vec<Planned<'a>>) -> Result<(), FileErrorKind> {
+    let columns = &contents.columns;
+    if columns.is_empty() {
+        return Ok(());
+    }
+    refuse_columns(contents).map_or(Ok(()), |reason| Err(FileErrorKind::Columns(reason)))?;
+    let lines: String = columns.iter().map(|column| column_line(column)).collect();
+    sections.push(planned(COLUMNS.to_owned(), Data::Bytes(lines.into_bytes())));
+    for (number, column) in columns.iter().enumerate() {
+        let mut add = |part: &str, words: Words<'a>| {
+            sections.push(planned(section_name(number, part), Data::Words(words)));
+        };
+        if let Some(valid) = &column.valid {
+            add("valid", valid[..].into());
+        }
+        match &column.values {
+            ValueWords::Narrow(words) => add("words", words[..].into()),
+            ValueWords::Wide(words) => add("words", words[..].into()),
+            ValueWords::Bits(_, bits) => add("bits", bits[..].into()),
+            ValueWords::Bytes(offsets, bytes) => {
+                match offsets {
+                    Offsets::Narrow(offsets) => add("offsets", offsets[..].into()),
+                    Offsets::Wide(offsets) => add("offsets", offsets[..].into()),
+                }
+                add("bytes", bytes[..].into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns why a file cannot have these columns, if it cannot.
+fn refuse_columns(contents: &Contents<'_>) -> Option<String> {
+    let columns = &contents.columns;
+    if !contents.values.is_empty() {
+        return Some("a file has columns or values of next hops, not both".to_owned());
+    }
+    if columns.len() > MOST_COLUMNS {
+        return Some(format!("a file has at most {MOST_COLUMNS} columns, and these are {}", columns.len()));
+    }
+    for (number, column) in columns.iter().enumerate() {
+        let name = column.name();
+        if !is_name(name) {
+            let most = format!("a name has 1 to {NAME_BYTES} bytes, none of which is a control character");
+            return Some(format!("'{}' cannot be the name of a column: {most}", name.escape_debug()));
+        }
+        if columns[..number].iter().any(|before| before.name() == name) {
+            return Some(format!("two columns have the name '{name}'"));
+        }
+        if column.ids.is_some() {
+            return Some(format!("the ids of column '{name}' have gaps; save it as values"));
+        }
+    }
+    None
 }
 
 fn of_values(values: &BTreeMap<NextHop, Vec<u8>>, sections: &mut Vec<Planned<'_>>) {

@@ -57,10 +57,10 @@ pub(super) enum FileErrorKind {
         at: usize,
     },
     Memory(OutOfMemory),
+    /// Files cannot hold these columns, for this reason.
+    Columns(String),
     /// Files cannot hold this engine.
     NotSaved,
-    NotMapped(String),
-    NoMapping,
 }
 
 impl From<OutOfMemory> for FileErrorKind {
@@ -120,12 +120,6 @@ impl FileError {
         )
     }
 
-    /// Returns whether the file is good, but cannot be mapped. Open a copy instead.
-    #[must_use]
-    pub fn is_not_mapped(&self) -> bool {
-        matches!(self.kind, FileErrorKind::NotMapped(_) | FileErrorKind::NoMapping)
-    }
-
     /// Returns the error of the system, if that is the cause.
     #[must_use]
     pub fn io(&self) -> Option<&io::Error> {
@@ -146,7 +140,6 @@ impl FileError {
         self.is_foreign()
             || self.is_damage()
             || self.is_newer()
-            || self.is_not_mapped()
             || matches!(self.kind, FileErrorKind::Published(_))
     }
 }
@@ -195,14 +188,10 @@ impl fmt::Display for FileErrorKind {
             Self::Broken { engine, error } => write!(f, "damaged: {engine}: {error}; {AGAIN}"),
             Self::Disorder { what, at } => write!(f, "damaged: '{what}' is out of order at {at}; {AGAIN}"),
             Self::Memory(error) => error.fmt(f),
+            Self::Columns(reason) => write!(f, "cannot be written: {reason}"),
             Self::NotSaved => {
                 f.write_str("files cannot hold this engine; fibula::file lists those that they can")
             }
-            Self::NotMapped(engine) => write!(
-                f,
-                "{engine} cannot be used from a mapped file; open a copy, or make the file with another engine"
-            ),
-            Self::NoMapping => f.write_str("this system cannot map table files; open a copy"),
         }
     }
 }

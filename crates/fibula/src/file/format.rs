@@ -18,6 +18,9 @@ const NAME_BYTES: usize = 32;
 /// The most sections. A larger number is damage.
 const SECTIONS: u32 = 1 << 10;
 
+/// The end of the name of a section: the pairs of next hops and lengths that the next hops of an engine number.
+pub(super) const MATCHES: &str = "matches";
+
 /// The alignments of sections: small ones to a cache line, others to a page, large arrays of engines to a huge page.
 pub(super) const LINE: u64 = 64;
 pub(super) const PAGE: u64 = 4096;
@@ -26,6 +29,7 @@ pub(super) const HUGE: u64 = 2 << 20;
 /// The header of a file, without the fields that are the same in all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
+    pub(super) version: u32,
     pub(super) sections: u32,
     /// Bit 0 for IPv4, bit 1 for IPv6.
     pub(super) families: u32,
@@ -64,7 +68,7 @@ impl Header {
     pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        for (at, word) in [(8, VERSION), (12, MARK), (16, self.sections), (20, self.families)] {
+        for (at, word) in [(8, self.version), (12, MARK), (16, self.sections), (20, self.families)] {
             bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
         }
         bytes[24..32].copy_from_slice(&self.bytes.to_le_bytes());
@@ -98,13 +102,15 @@ impl Header {
             return Err(FileErrorKind::Newer { version });
         }
         let header = Self {
+            version,
             sections: word(bytes, 16),
             families: word(bytes, 20),
             bytes: long(bytes, 24),
             table_crc: word(bytes, 32),
         };
         // Comparing all bytes covers those that belong to no field, too.
-        let is_right = header.to_bytes() == *bytes && header.sections <= SECTIONS && header.families < 4;
+        let is_right =
+            header.to_bytes() == *bytes && version > 0 && header.sections <= SECTIONS && header.families < 4;
         let end = HEADER_BYTES as u64 + u64::from(header.sections) * SECTION_BYTES as u64;
         if is_right && end <= header.bytes {
             Ok(header)

@@ -6,21 +6,24 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use crate::auto::{self, Workload};
+use crate::check::CheckError;
 use crate::fib::registry::{Engines, is_published};
 use crate::fib::sections::{Array, Element, FileWords, Parts, PartsError};
+use crate::fib::{Fib, WithLength};
 use crate::memory::{Budget, Limits, Mapping, OutOfMemory, Shared};
-use crate::net::{Dual, Key, NextHop};
+use crate::net::{Dual, Key};
 
+use super::column::StoredColumn;
+use super::columns::columns;
 use super::error::FileErrorKind;
-use super::format::{HEADER_BYTES, Header, Section, read_table};
+use super::format::{HEADER_BYTES, Header, MATCHES, Section, read_table};
 use super::part::Part;
 use super::routes::{Addresses, StoredRoutes};
-use super::values::HopBytes;
 
 /// The contents of a file that was read.
 pub(super) struct Opened {
     pub(super) parts: Dual<Part<u32>, Part<u128>>,
-    pub(super) values: HopBytes,
+    pub(super) columns: Vec<StoredColumn>,
 }
 
 /// A file whose header and section table are good.
@@ -49,31 +52,40 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
     }
     verify(&opened.parts.v4)?;
     verify(&opened.parts.v6)?;
+    opened.columns.iter().try_for_each(verify_column)?;
     Ok(opened)
 }
 
-/// Opens a file where it lies: verifies the header, the section table and the small sections.
-pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, FileErrorKind> {
+/// Opens a file where it lies: verifies the header, the section table and the small sections. Returns `None` where the system maps
+/// no files.
+pub(super) fn map(file: &File, limits: Limits) -> Result<Option<Opened>, FileErrorKind> {
     let mut input = file;
     let mut copying = CopySource { input: &mut input, limits, held_bytes: 0 };
     let head = copying.head()?;
     let bytes = head.sections.last().map_or(HEADER_BYTES as u64, |last| last.offset + last.bytes);
-    let bytes = usize::try_from(bytes).map_err(|_| FileErrorKind::NoMapping)?;
-    let mapping = Mapping::of(file, bytes).map_err(|error| match error.kind() {
-        io::ErrorKind::Unsupported => FileErrorKind::NoMapping,
-        _ => FileErrorKind::io("mapped")(error),
-    })?;
+    let Ok(bytes) = usize::try_from(bytes) else { return Ok(None) };
+    let mapping = match Mapping::of(file, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
+        mapping => mapping.map_err(FileErrorKind::io("mapped"))?,
+    };
     let mut source = MappedSource { copying, mapping: Arc::new(mapping) };
-    open(&mut source, head, limits, Engines::OWN).map(|(opened, _)| opened)
+    let (opened, _) = open(&mut source, head, limits, Engines::OWN)?;
+    // What had to be copied is as good as a copy.
+    verify_copied(&opened.parts.v4)?;
+    verify_copied(&opened.parts.v6)?;
+    Ok(Some(opened))
 }
 
 /// A source of sections.
-trait Source {
+pub(super) trait Source {
     /// Returns whether words may change after they are opened.
     fn maps(&self) -> bool;
 
     /// Returns the words of a section, in the width that it gives.
     fn array(&mut self, section: &Section) -> Result<Array, FileErrorKind>;
+
+    /// Returns a verified copy of the words of a section.
+    fn copy(&mut self, section: &Section) -> Result<Array, FileErrorKind>;
 
     /// Returns the bytes of a section, verified.
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, FileErrorKind>;
@@ -173,7 +185,12 @@ impl Source for CopySource<'_> {
     }
 
     fn array(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
+        self.copy(section)
+    }
+
+    fn copy(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
         match section.width {
+            1 => self.copied::<u8>(section),
             2 => self.copied::<u16>(section),
             4 => self.copied::<u32>(section),
             8 => self.copied::<u64>(section),
@@ -229,11 +246,16 @@ impl Source for MappedSource<'_> {
 
     fn array(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
         match section.width {
+            1 => self.mapped::<u8>(section),
             2 => self.mapped::<u16>(section),
             4 => self.mapped::<u32>(section),
             8 => self.mapped::<u64>(section),
             _ => Err(FileErrorKind::Damaged(section.name.clone())),
         }
+    }
+
+    fn copy(&mut self, section: &Section) -> Result<Array, FileErrorKind> {
+        self.copying.copy(section)
     }
 
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, FileErrorKind> {
@@ -247,11 +269,20 @@ impl Source for MappedSource<'_> {
 
 /// Sections by name. They are taken one by one.
 #[derive(Default)]
-struct FileSections(BTreeMap<String, Section>);
+pub(super) struct FileSections(BTreeMap<String, Section>);
 
 impl FileSections {
-    fn take(&mut self, name: &str) -> Option<Section> {
+    pub(super) fn take(&mut self, name: &str) -> Option<Section> {
         self.0.remove(name)
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Returns the bytes of a word of a section.
+    pub(super) fn width(&self, name: &str) -> Option<u32> {
+        self.0.get(name).map(|section| section.width)
     }
 
     /// Takes all sections whose names begin with `prefix`.
@@ -271,7 +302,7 @@ impl FileSections {
         T::found(source.array(&section)?).ok_or_else(damaged)
     }
 
-    fn shared<T: Element>(
+    pub(super) fn shared<T: Element>(
         &mut self,
         source: &mut dyn Source,
         name: &str,
@@ -297,7 +328,7 @@ fn open(
         part(source, &mut sections, limits, engines)?,
         part(source, &mut sections, limits, engines)?,
     );
-    let values = values(source, &mut sections)?;
+    let columns = columns(source, &mut sections, limits)?;
     // A table that lacks the sections of a family which the header has is damaged.
     let families = u32::from(!parts.v4.is_empty()) | u32::from(!parts.v6.is_empty()) << 1;
     if families != head.families {
@@ -307,7 +338,7 @@ fn open(
     let others: Vec<Section> = sections.0.into_values().collect();
     match others.iter().find(|section| section.is_needed) {
         Some(section) => Err(FileErrorKind::NewerSection(section.name.clone())),
-        None => Ok((Opened { parts, values }, others)),
+        None => Ok((Opened { parts, columns }, others)),
     }
 }
 
@@ -330,22 +361,23 @@ fn part<K: Key>(
         let Some((found, make)) = found else {
             return rebuilt(source, sections, limits, engine);
         };
-        if source.maps() && !found.maps {
-            return Err(FileErrorKind::NotMapped(engine));
-        }
+        // An engine whose words must not change is copied, from a mapped file too.
+        part.is_mapped = source.maps() && found.maps;
         let mut arrays = Vec::new();
         for section in sections.take_all(&prefix) {
-            let name = section.name.clone();
-            let array = source.array(&section)?;
-            arrays.push((name[prefix.len()..].to_owned(), array));
+            let array = if part.is_mapped { source.array(&section)? } else { source.copy(&section)? };
+            arrays.push((section.name[prefix.len()..].to_owned(), array));
         }
-        let parts: Vec<(String, Array)> = arrays;
-        let fib = make(Parts::new(limits, shape, parts)).map_err(|error| match error {
+        let fib = make(Parts::new(limits, shape, arrays)).map_err(|error| match error {
             PartsError::Memory(error) => FileErrorKind::Memory(error),
-            PartsError::NotMapped => FileErrorKind::NotMapped(engine),
             error => FileErrorKind::Broken { engine, error },
         })?;
         (part.engine, part.fib) = (Some(found.name), Some(fib));
+        let matches = format!("{}/{MATCHES}", K::FAMILY.name());
+        if sections.contains(&matches) {
+            let matches = sections.shared(source, &matches)?;
+            part.fib = part.fib.map(|fib| Box::new(WithLength::of_file(fib, matches)) as Box<dyn Fib<K>>);
+        }
     }
     part.routes = routes(source, sections)?;
     Ok(part)
@@ -368,9 +400,9 @@ fn rebuilt<K: Key>(
     let Some(routes) = routes::<K>(source, sections)? else {
         return Err(FileErrorKind::Published(engine));
     };
-    // The engine would be built in memory, and a caller of `map` expects none to be taken.
-    if source.maps() {
-        return Err(FileErrorKind::NotMapped(engine));
+    // Its pairs of next hops and lengths are not those of the new one, which the routes give.
+    if let Some(section) = sections.take(&format!("{}/{MATCHES}", K::FAMILY.name())) {
+        source.skim(&section)?;
     }
     // Before the build, because engines rely on the order of the routes.
     if let Some(at) = routes.disorder() {
@@ -383,6 +415,7 @@ fn rebuilt<K: Key>(
         fib: Some(chosen.fib),
         routes: Some(routes),
         replaced: Some(engine),
+        is_mapped: false,
     })
 }
 
@@ -407,24 +440,6 @@ fn routes<K: Key>(
     routes.map(Some).ok_or(FileErrorKind::Disorder { what: addresses, at: 0 })
 }
 
-fn values(source: &mut dyn Source, sections: &mut FileSections) -> Result<HopBytes, FileErrorKind> {
-    let names = ["values/next-hops", "values/ends", "values/bytes"];
-    let (ids, ends, bytes) = match names.map(|name| sections.take(name)) {
-        [None, None, None] => return Ok(HopBytes::default()),
-        [Some(ids), Some(ends), Some(bytes)] => (ids, ends, bytes),
-        _ => return Err(FileErrorKind::Disorder { what: "values".to_owned(), at: 0 }),
-    };
-    // Always copied, even from a mapped file, because a caller gets slices of them.
-    let (ids, ends, bytes) = (source.bytes(&ids)?, source.bytes(&ends)?, source.bytes(&bytes)?);
-    let ids = ids.as_chunks().0.iter().map(|&id| NextHop::new(u32::from_le_bytes(id)));
-    let ends = ends.as_chunks().0.iter().map(|&end| usize::try_from(u64::from_le_bytes(end)).ok());
-    let damaged = |at| FileErrorKind::Disorder { what: "values".to_owned(), at };
-    let ids: Option<Vec<NextHop>> = ids.collect();
-    let ends: Option<Vec<usize>> = ends.collect();
-    let (ids, ends) = (ids.ok_or_else(|| damaged(0))?, ends.ok_or_else(|| damaged(0))?);
-    HopBytes::new(ids, ends, bytes).map_err(damaged)
-}
-
 /// Reads the text of an engine: one line for its name, and one for each of its numbers.
 fn parse(text: &[u8]) -> Option<(String, Vec<(String, u64)>)> {
     let mut lines = core::str::from_utf8(text).ok()?.lines();
@@ -446,4 +461,22 @@ pub(super) fn verify<K: Key>(part: &Part<K>) -> Result<(), FileErrorKind> {
         Some(at) => Err(FileErrorKind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at }),
         None => Ok(()),
     }
+}
+
+/// Verifies the engine of a mapped file, if it was copied.
+fn verify_copied<K: Key>(part: &Part<K>) -> Result<(), FileErrorKind> {
+    match (&part.fib, part.engine) {
+        (Some(fib), Some(engine)) if !part.is_mapped => {
+            let broken =
+                |error: CheckError| FileErrorKind::Broken { engine: engine.to_owned(), error: error.into() };
+            fib.check().map_err(broken)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Verifies a column that was copied.
+pub(super) fn verify_column(column: &StoredColumn) -> Result<(), FileErrorKind> {
+    let damaged = |at| FileErrorKind::Disorder { what: format!("column {}", column.name()), at };
+    column.disorder().map_or(Ok(()), |at| Err(damaged(at)))
 }

@@ -18,13 +18,15 @@ pub struct Part<K: Key> {
     /// The name of the file's engine if that is one for comparison, which this crate lacks. `fib` was then built from the
     /// routes.
     pub replaced: Option<String>,
+    /// Whether the engine looks up where the file lies. Of a mapped file too, an engine whose words must not change is a verified copy.
+    pub is_mapped: bool,
     /// The routes.
     pub routes: Option<StoredRoutes<K>>,
 }
 
 impl<K: Key> Default for Part<K> {
     fn default() -> Self {
-        Self { engine: None, fib: None, replaced: None, routes: None }
+        Self { engine: None, fib: None, replaced: None, is_mapped: false, routes: None }
     }
 }
 

@@ -9,10 +9,10 @@ use crate::fib::registry::Engines;
 use crate::memory::{Limits, Memory};
 use crate::net::{IntoIpAddr, NextHop};
 
+use super::column::{ColumnValue, StoredColumn};
 use super::error::{FileError, FileErrorKind};
 use super::open::{self, Opened};
 use super::part::Part;
-use super::values::HopBytes;
 
 /// An open table file: a copy of it, or the file where it lies.
 ///
@@ -23,7 +23,7 @@ pub struct TableFile {
     pub v4: Part<u32>,
     /// The IPv6 part.
     pub v6: Part<u128>,
-    values: HopBytes,
+    columns: Vec<StoredColumn>,
     /// The file if it is mapped. One thread at a time reads it.
     mapped: Option<Mutex<File>>,
 }
@@ -67,17 +67,18 @@ impl TableFile {
 
     /// Opens a file where it lies, without copying it: all processes that map it share its pages.
     ///
-    /// Header, section table and values are verified; [`verify`](Self::verify) verifies the rest. The file must not change:
+    /// Header and section table are verified; [`verify`](Self::verify) verifies the rest. The file must not change:
     /// replace it by renaming another one over it, as [`save`](super::save) does, and never write into it. If a process writes
-    /// into it nevertheless, or the file was damaged before, a lookup may return a wrong answer or panic. However, it never reads
-    /// outside the file and it always ends. If the file gets shorter, the system ends the processes that use it (`SIGBUS`).
+    /// into it nevertheless, or the file was damaged before, a lookup may return a wrong answer or panic, and a value may be another one
+    /// or missing. However, no access reads outside the file and each ends. If the file gets shorter, the system ends the processes that
+    /// use it (`SIGBUS`).
     ///
-    /// Only engines whose words are all atomic can be mapped ([`Engine::is_mapped`](crate::fib::registry::Engine::is_mapped)),
-    /// and only on 64-bit Linux with little-endian words. Other files are refused.
+    /// Engines whose words are not all atomic ([`Engine::is_mapped`](crate::fib::registry::Engine::is_mapped)) are verified copies, as
+    /// are values of files of version 1; [`Part::is_mapped`] tells. Where the system maps no files (all but 64-bit Linux with
+    /// little-endian words) the whole is a verified copy, as [`is_mapped`](Self::is_mapped) tells.
     ///
     /// # Errors
-    /// When the file is not a table file, newer than this code, truncated, altered in a part that is verified, or cannot be
-    /// mapped ([`FileError::is_not_mapped`]).
+    /// When the file is not a table file, newer than this code, truncated, or altered in a part that is verified.
     pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| FileErrorKind::io("opened")(error).at(path))?;
@@ -85,12 +86,14 @@ impl TableFile {
     }
 
     pub(super) fn map_file(file: File, path: &Path) -> Result<Self, FileError> {
-        let opened = open::map(&file, Limits::default()).map_err(|kind| kind.at(path))?;
-        Ok(Self::new(opened, Some(Mutex::new(file))))
+        match open::map(&file, Limits::default()).map_err(|kind| kind.at(path))? {
+            Some(opened) => Ok(Self::new(opened, Some(Mutex::new(file)))),
+            None => Self::copy_of(&file, Limits::default()).map_err(|error| error.of(path)),
+        }
     }
 
-    fn new(Opened { parts, values }: Opened, mapped: Option<Mutex<File>>) -> Self {
-        Self { v4: parts.v4, v6: parts.v6, values, mapped }
+    fn new(Opened { parts, columns }: Opened, mapped: Option<Mutex<File>>) -> Self {
+        Self { v4: parts.v4, v6: parts.v6, columns, mapped }
     }
 
     /// Returns whether the file is used where it lies.
@@ -110,7 +113,10 @@ impl TableFile {
             let file = file.lock().unwrap_or_else(PoisonError::into_inner);
             return Self::copy_of(&*file, Limits::default()).map(drop);
         }
-        open::verify(&self.v4).and_then(|()| open::verify(&self.v6)).map_err(FileErrorKind::nowhere)
+        let parts = open::verify(&self.v4).and_then(|()| open::verify(&self.v6));
+        parts
+            .and_then(|()| self.columns.iter().try_for_each(open::verify_column))
+            .map_err(FileErrorKind::nowhere)
     }
 
     /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.
@@ -119,20 +125,28 @@ impl TableFile {
         address.by_family(|key| self.v4.lookup(key), |key| self.v6.lookup(key))
     }
 
-    /// Returns the bytes that a next hop stands for, if the file has some.
+    /// Returns the columns of values by id. A file of version 1 with values has one column, [`VALUE`](super::VALUE).
     #[must_use]
-    pub fn value(&self, next_hop: NextHop) -> Option<&[u8]> {
-        self.values.get(next_hop)
+    pub fn columns(&self) -> &[StoredColumn] {
+        &self.columns
     }
 
-    /// Returns all next hops that stand for bytes, in order, with the bytes.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = (NextHop, &[u8])> {
-        self.values.iter()
+    /// Returns the column of this name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&StoredColumn> {
+        self.columns.iter().find(|column| column.name() == name)
     }
 
-    /// Returns the memory of engines and routes, mapped memory included.
+    /// Returns the value of an id in the first column, if there is one.
+    #[must_use]
+    pub fn value(&self, id: NextHop) -> Option<ColumnValue<'static>> {
+        self.columns.first()?.value(id)
+    }
+
+    /// Returns the memory of engines, routes and columns, mapped memory included.
     #[must_use]
     pub fn memory(&self) -> Memory {
-        self.v4.memory() + self.v6.memory()
+        let columns = self.columns.iter().map(StoredColumn::memory);
+        columns.fold(self.v4.memory() + self.v6.memory(), |sum, column| sum + column)
     }
 }

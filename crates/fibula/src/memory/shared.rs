@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::{Buffer, Mapping, Memory, OutOfMemory, Words};
@@ -215,6 +215,7 @@ macro_rules! words {
 }
 
 words! {
+    u8, AtomicU8;
     u16, AtomicU16;
     u32, AtomicU32;
     u64, AtomicU64;

@@ -2,20 +2,22 @@
 
 use core::fmt;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use super::Cell;
 
-/// Words of an array of a structure: of 16, 32 or 64 bits. Only the thread that changes the structure writes them, if it can
+/// Words of an array of a structure: of 8, 16, 32 or 64 bits. Only the thread that changes the structure writes them, if it can
 /// change.
 #[derive(Clone, Copy)]
 pub struct Words<'a>(WordsRepr<'a>);
 
 #[derive(Clone, Copy)]
 enum WordsRepr<'a> {
+    Byte(&'a [AtomicU8]),
     Half(&'a [AtomicU16]),
     Narrow(&'a [AtomicU32]),
     Wide(&'a [AtomicU64]),
+    FixedByte(&'a [u8]),
     FixedHalf(&'a [u16]),
     FixedNarrow(&'a [u32]),
     FixedWide(&'a [u64]),
@@ -25,9 +27,11 @@ enum WordsRepr<'a> {
 macro_rules! of_kind {
     ($kind:expr, $words:ident => $each:expr) => {
         match $kind {
+            WordsRepr::Byte($words) => $each,
             WordsRepr::Half($words) => $each,
             WordsRepr::Narrow($words) => $each,
             WordsRepr::Wide($words) => $each,
+            WordsRepr::FixedByte($words) => $each,
             WordsRepr::FixedHalf($words) => $each,
             WordsRepr::FixedNarrow($words) => $each,
             WordsRepr::FixedWide($words) => $each,
@@ -48,10 +52,11 @@ impl<'a> Words<'a> {
         self.len() == 0
     }
 
-    /// Returns the bytes of a word: 2, 4 or 8.
+    /// Returns the bytes of a word: 1, 2, 4 or 8.
     #[must_use]
     pub fn word_bytes(self) -> usize {
         match self.0 {
+            WordsRepr::Byte(_) | WordsRepr::FixedByte(_) => size_of::<u8>(),
             WordsRepr::Half(_) | WordsRepr::FixedHalf(_) => size_of::<u16>(),
             WordsRepr::Narrow(_) | WordsRepr::FixedNarrow(_) => size_of::<u32>(),
             WordsRepr::Wide(_) | WordsRepr::FixedWide(_) => size_of::<u64>(),
@@ -61,9 +66,11 @@ impl<'a> Words<'a> {
     /// Returns the words in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         (0..self.len()).map(move |at| match self.0 {
+            WordsRepr::Byte(words) => words[at].read().into(),
             WordsRepr::Half(words) => words[at].read().into(),
             WordsRepr::Narrow(words) => words[at].read().into(),
             WordsRepr::Wide(words) => words[at].read(),
+            WordsRepr::FixedByte(words) => words[at].into(),
             WordsRepr::FixedHalf(words) => words[at].into(),
             WordsRepr::FixedNarrow(words) => words[at].into(),
             WordsRepr::FixedWide(words) => words[at],
@@ -100,6 +107,8 @@ impl<'a> Words<'a> {
             }
         }
         match self.0 {
+            WordsRepr::Byte(words) => copy(words, bytes, |byte| [byte]),
+            WordsRepr::FixedByte(words) => copy(words, bytes, |byte| [byte]),
             WordsRepr::Half(words) => copy(words, bytes, half),
             WordsRepr::Narrow(words) => copy(words, bytes, narrow),
             WordsRepr::Wide(words) => copy(words, bytes, wide),
@@ -112,6 +121,8 @@ impl<'a> Words<'a> {
     /// Returns some of the words.
     pub(crate) fn part(self, range: Range<usize>) -> Self {
         Self(match self.0 {
+            WordsRepr::Byte(words) => WordsRepr::Byte(&words[range]),
+            WordsRepr::FixedByte(words) => WordsRepr::FixedByte(&words[range]),
             WordsRepr::Half(words) => WordsRepr::Half(&words[range]),
             WordsRepr::Narrow(words) => WordsRepr::Narrow(&words[range]),
             WordsRepr::Wide(words) => WordsRepr::Wide(&words[range]),
@@ -133,9 +144,11 @@ macro_rules! from {
 }
 
 from! {
+    AtomicU8, Byte;
     AtomicU16, Half;
     AtomicU32, Narrow;
     AtomicU64, Wide;
+    u8, FixedByte;
     u16, FixedHalf;
     u32, FixedNarrow;
     u64, FixedWide;
@@ -153,6 +166,11 @@ mod tests {
 
     #[test]
     fn words_of_all_widths_are_read_alike() {
+        let bytes = [3, u8::MAX].map(AtomicU8::new);
+        let (bytes, mut copied) = (Words::from(&bytes[..]), [0; 2]);
+        bytes.copy_to(&mut copied);
+        assert!(bytes.word_bytes() == 1 && bytes.part(1..2).iter().eq([0xff]) && copied == [3, 0xff]);
+        assert!(Words::from(&[7_u8, 9][..]).part(1..2).iter().eq([9]));
         let half = [3, u16::MAX].map(AtomicU16::new);
         let half = Words::from(&half[..]);
         assert!(half.word_bytes() == 2 && half.part(0..2).iter().eq([3, 0xffff]));

@@ -34,7 +34,7 @@ pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
         update: Update::InPlace,
         in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
         open: Some(open::open),
-        maps: false,
+        maps: true,
         limits: Some("256 MiB of overflow"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir18Lines::build(routes, limits)?)),

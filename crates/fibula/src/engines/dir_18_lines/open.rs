@@ -1,7 +1,7 @@
 //! The sections of files: the arrays, the width of values, and the byte at which shared lines begin.
 
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeMap;
 
 use crate::fib::parts::overflow::{AreaWalk, PADDING, moved};
@@ -90,12 +90,27 @@ impl<K: Key> Live<K> {
     }
 }
 
-/// Opens the tables of a file.
+/// Opens the tables of a file. Those of a mapped file may change at any time, as those that a writer changes.
 pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
     let width = parts.number_to("width", WIDTHS as u64 - 1)?;
     let shared_from = parts.number_to("shared-from", u32::MAX.into())?;
+    if parts.are_mapped() {
+        return open_mapped::<K>(parts, width);
+    }
     let (direct, lines) = (parts.buffer::<u32>("direct")?, parts.buffer::<u32>("lines")?);
     let (maps, below) = (parts.buffer::<u32>("maps")?, parts.buffer::<u32>("below")?);
     CheckError::unless(lines.len() > PADDING, "the lines and their padding", lines.len())?;
     Ok(Box::new(Dir18Lines::<K> { width, direct, lines, shared_from, maps, below, keys: PhantomData }))
+}
+
+fn open_mapped<K: Ipv4Key>(mut parts: Parts, width: u32) -> Result<Box<dyn Fib<K>>, PartsError> {
+    let (direct, lines) = (parts.shared::<u32>("direct")?, parts.shared::<u32>("lines")?);
+    let (maps, below) = (parts.shared::<u32>("maps")?, parts.shared::<u32>("below")?);
+    let windows = Dir18Lines::<K>::WINDOWS[width as usize];
+    let entries = 1 << windows.direct_bits;
+    CheckError::unless(direct.len() == entries, "an entry for all leading bits", direct.len())?;
+    CheckError::unless(lines.len() > PADDING, "the lines and their padding", lines.len())?;
+    let used = [(lines.len() - PADDING) / line_words(windows, width), below.len()];
+    let used = used.map(|words| AtomicU32::new(u32::try_from(words).unwrap_or(u32::MAX)));
+    Ok(Box::new(Live::<K> { width, direct, lines, maps, below, used, keys: PhantomData }))
 }

@@ -18,8 +18,13 @@ fn assert_answers_as_before(file: &TableFile, v4: &Rib<u32>, v6: &Rib<u128>) {
 
 #[test]
 fn every_byte_that_is_altered_is_noticed_or_without_effect() {
-    let (good, v4, v6) = small(1);
-    let sections = sections(&good);
+    for (good, v4, v6) in [small(1), small_of_version_2(1)] {
+        alter_every_byte(&good, &v4, &v6);
+    }
+}
+
+fn alter_every_byte(good: &[u8], v4: &Rib<u32>, v6: &Rib<u128>) {
+    let sections = sections(good);
     let used = |at: usize| {
         let head = HEADER_BYTES + sections.len() * SECTION_BYTES;
         at < head
@@ -28,7 +33,7 @@ fn every_byte_that_is_altered_is_noticed_or_without_effect() {
                 .any(|section| (section.offset..section.offset + section.bytes).contains(&(at as u64)))
     };
     let mut without_effect = 0;
-    let mut bytes = good.clone();
+    let mut bytes = good.to_vec();
     for at in 0..bytes.len() {
         for flip in [1, 0x80, 0xff] {
             bytes[at] ^= flip;
@@ -37,7 +42,7 @@ fn every_byte_that_is_altered_is_noticed_or_without_effect() {
                     assert!(!used(at), "byte {at} is of no section");
                     without_effect += 1;
                     if without_effect % 50 == 1 {
-                        assert_answers_as_before(&file, &v4, &v6);
+                        assert_answers_as_before(&file, v4, v6);
                     }
                 }
                 Err(error) => {
@@ -54,14 +59,19 @@ fn every_byte_that_is_altered_is_noticed_or_without_effect() {
 
 #[test]
 fn every_length_but_its_own_is_refused() {
-    let (good, ..) = small(2);
+    for (good, ..) in [small(2), small_of_version_2(2)] {
+        cut_everywhere(&good);
+    }
+}
+
+fn cut_everywhere(good: &[u8]) {
     for end in 0..good.len() {
         let error = open(&good[..end]).unwrap_err();
         assert!(if end == 0 { error.is_foreign() } else { error.is_damage() }, "{end}: {error}");
         let says = error.to_string();
         assert!(end == 0 || says.starts_with(&format!("truncated: {end} bytes of ")), "{says}");
     }
-    let mut longer = good.clone();
+    let mut longer = good.to_vec();
     longer.push(0);
     let error = open(&longer).unwrap_err();
     assert!(
@@ -70,7 +80,7 @@ fn every_length_but_its_own_is_refused() {
     );
 }
 
-fn sections(bytes: &[u8]) -> Vec<Section> {
+pub(super) fn sections(bytes: &[u8]) -> Vec<Section> {
     let header = Header::read(&bytes[..HEADER_BYTES]).unwrap();
     read_table(header, &bytes[HEADER_BYTES..HEADER_BYTES + header.table_bytes()]).unwrap()
 }
@@ -101,7 +111,11 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
     newer[8..12].copy_from_slice(&(VERSION + 1).to_le_bytes());
     sum_header(&mut newer);
     let error = open(&newer).unwrap_err();
-    assert!(error.is_newer() && error.to_string().contains("version 2"), "{error}");
+    assert!(error.is_newer() && error.to_string().contains("of version 3"), "{error}");
+    // There is no version before the first one.
+    newer[8..12].copy_from_slice(&0_u32.to_le_bytes());
+    sum_header(&mut newer);
+    assert!(open(&newer).unwrap_err().is_damage());
 
     let needed = with_table(&good, |all| all[5].name = "ipv4/shortcuts".to_owned());
     let error = open(&needed).unwrap_err();
@@ -120,7 +134,7 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
     let mut bytes = with_table(&good, skipped);
     let file = open(&bytes).unwrap();
     assert_answers_as_before(&file, &v4, &v6);
-    assert_eq!(file.values().len(), 0);
+    assert!(file.columns().is_empty());
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     assert!(open(&bytes).unwrap_err().to_string().contains("'labels/bytes'"));
@@ -158,7 +172,7 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
 #[test]
 fn sections_outside_the_file_or_of_another_kind_are_refused() {
     let (good, ..) = small(4);
-    let changes: [fn(&mut Vec<Section>); 12] = [
+    let changes: [fn(&mut Vec<Section>); 13] = [
         |all| all[1].offset = u64::MAX - 63,
         |all| all[1].bytes = u64::MAX - 63,
         |all| all[1].bytes += 1 << 40,
@@ -167,6 +181,7 @@ fn sections_outside_the_file_or_of_another_kind_are_refused() {
         |all| all[1].offset = all[0].offset,
         |all| all[1].width = 3,
         |all| all[1].width = 0,
+        |all| all[1].width = 1,
         |all| all[1].width = 8,
         |all| all[1].name = all[0].name.clone(),
         |all| all.last_mut().unwrap().bytes -= 1,
@@ -223,6 +238,79 @@ fn structures_out_of_order_are_refused_or_stay_within_their_words() {
         }
     }
     assert!(refused > 100 && opened > 10, "{refused} refused, {opened} opened");
+}
+
+/// Sections of columns that are wrong although their checksums are right.
+#[test]
+fn columns_out_of_order_are_refused() {
+    let (good, ..) = small_of_version_2(5);
+    let edited = |name: &str, edit: &dyn Fn(&mut [u8])| {
+        let at = sections(&good).iter().position(|one| one.name == name).unwrap();
+        let section = &sections(&good)[at];
+        let mut bytes = good.clone();
+        let to = &mut bytes[section.offset as usize..][..section.bytes as usize];
+        edit(to);
+        let crc = crc32fast::hash(to);
+        open(&with_table(&bytes, |all| all[at].crc = crc))
+    };
+    assert!(edited("values/columns", &|_| ()).is_ok());
+    let replace = |from: &'static str, to: &'static str| {
+        move |bytes: &mut [u8]| {
+            let at = bytes.windows(from.len()).position(|found| found == from.as_bytes()).unwrap();
+            bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        }
+    };
+    // The list: a type that is none, another one, another number of values, the name of another column, and no name.
+    for (from, to) in [
+        ("u32 11", "u33 11"),
+        ("u32 11", "u64 11"),
+        ("u32 11", "u32 10"),
+        ("u32 11", "u32 1x"),
+        ("bool 11", "bool 17"),
+        ("text 11", "bool 11"),
+        ("11 is", "11 \u{1}s"),
+        ("number", "\nu32 1"),
+        ("number", "\u{7f}umber"),
+    ] {
+        let error = edited("values/columns", &replace(from, to)).unwrap_err();
+        assert!(error.is_damage() && error.to_string().contains("values/"), "{from} to {to}: {error}");
+    }
+    // Offsets: not from 0, past the end, before the one before, within a character. Bits past the last value. Text that is none.
+    let wrong: [(&str, usize, u8); 7] = [
+        ("values/2/offsets", 0, 2),
+        ("values/2/offsets", 44, 108),
+        ("values/2/offsets", 20, 9),
+        ("values/2/offsets", 8, 3),
+        ("values/0/valid", 1, 0xff),
+        ("values/1/bits", 1, 0xff),
+        ("values/2/bytes", 6, 0xff),
+    ];
+    for (name, at, byte) in wrong {
+        let error = edited(name, &|bytes| bytes[at] = byte).unwrap_err();
+        assert!(error.is_damage() && error.to_string().contains("out of order"), "{name}, {at}: {error}");
+    }
+    // A match without a next hop, and one with a length that the family does not have.
+    for (at, byte) in [(0, 0), (4, 33)] {
+        let error = edited("ipv4/matches", &|bytes| bytes[at] = byte).unwrap_err();
+        assert!(error.is_damage() && error.to_string().contains("a match has"), "{error}");
+    }
+    // Sections that are not there.
+    for lost in [
+        "values/columns",
+        "values/0/words",
+        "values/0/valid",
+        "values/1/bits",
+        "values/2/offsets",
+        "values/2/bytes",
+    ] {
+        let rename = |all: &mut Vec<Section>| {
+            for one in all.iter_mut().filter(|one| one.name == lost) {
+                one.name = "values/lost".to_owned();
+            }
+        };
+        let error = open(&with_table(&good, rename)).unwrap_err();
+        assert!(error.is_damage() || error.is_newer(), "{lost}: {error}");
+    }
 }
 
 #[test]

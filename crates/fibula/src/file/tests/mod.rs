@@ -2,9 +2,11 @@
 
 #![allow(clippy::field_reassign_with_default, reason = "contents are put together step by step")]
 
+mod columns;
 mod damage;
 mod followed;
 mod killed;
+mod lengths;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -17,7 +19,7 @@ mod round_trip;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use super::{Contents, FileError, Half, TableFile};
+use super::{ColumnBuilder, ColumnType, ColumnValue, Contents, FileError, Half, StoredColumn, TableFile};
 use crate::fib::{Fib, registry};
 use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route};
@@ -124,14 +126,37 @@ fn small(seed: u64) -> (Vec<u8>, Rib<u32>, Rib<u128>) {
     (bytes, v4, v6)
 }
 
+/// Small columns: of numbers, some of them missing, of truth values and of texts.
+fn small_columns() -> [StoredColumn; 3] {
+    let mut columns = [("number", ColumnType::U32), ("is", ColumnType::Bool), ("text", ColumnType::Text)]
+        .map(|(name, kind)| ColumnBuilder::new(name, kind));
+    for at in 0..11 {
+        columns[0].push((at % 3 > 0).then_some(ColumnValue::U32(at))).unwrap();
+        columns[1].push(Some(ColumnValue::Bool(at % 2 == 0))).unwrap();
+        columns[2].push(Some(ColumnValue::Text("ü".repeat(at as usize).into()))).unwrap();
+    }
+    columns.map(ColumnBuilder::finish)
+}
+
+/// A small file of version 2: with columns and the lengths of matched prefixes.
+fn small_of_version_2(seed: u64) -> (Vec<u8>, Rib<u32>, Rib<u128>) {
+    let (v4, v6) = (table::<u32>(seed, 40, NARROW), table::<u128>(seed, 6, NARROW));
+    let engine = registry::find::<u32>("range-btree").unwrap();
+    let fib4 = crate::fib::WithLength::build(&engine, &v4, Limits::default()).unwrap();
+    let fib6 = build("planb", &v6);
+    let columns = small_columns();
+    let mut contents = Contents { columns: columns.iter().collect(), ..Contents::default() };
+    contents.v4 = Half::new(&fib4, &v4);
+    contents.v6 = Half::new(&*fib6, &v6);
+    (bytes(&contents), v4, v6)
+}
+
 /// Asserts that an opened file has these tables.
 fn assert_is(file: &TableFile, v4: &Rib<u32>, v6: &Rib<u128>) {
     assert_answers(&**file.v4.fib.as_ref().unwrap(), v4);
     assert_answers(&**file.v6.fib.as_ref().unwrap(), v6);
     assert!(file.v4.routes.as_ref().unwrap().iter().eq(v4.iter()));
     assert!(file.v6.routes.as_ref().unwrap().iter().eq(v6.iter()));
-    assert_eq!(
-        file.values().map(|(id, value)| (id.id(), value.len())).collect::<Vec<_>>(),
-        [(1, 5), (2, 10), (3, 15)]
-    );
+    let values = file.columns()[0].iter().map(|(id, value)| (id.id(), value.to_string().len()));
+    assert_eq!(values.collect::<Vec<_>>(), [(1, 5), (2, 10), (3, 15)]);
 }
