@@ -1,6 +1,5 @@
 //! `fibula compile`: a table as a file that is ready when it is opened.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,12 +8,11 @@ use clap::Args;
 use fibula::auto::{self, Workload};
 use fibula::fib::registry::Engines;
 use fibula::fib::registry::{self, Engine};
-use fibula::fib::{self, Fib};
-use fibula::file::{Contents, Half};
+use fibula::fib::{self, Fib, WithLength};
+use fibula::file::{Contents, Half, StoredColumn};
 use fibula::memory::Limits;
-use fibula::net::{Key, NextHop, Routes};
+use fibula::net::{Key, Routes};
 use fibula::rib::Rib;
-use fibula_feed::LoadedRoutes;
 use fibula_workload::engines::refuse_unknown;
 
 use crate::failure::Failure;
@@ -23,13 +21,18 @@ use crate::messages::Messages;
 use crate::options::{FeedArgs, FilesArgs, QuietArgs};
 use crate::output::Output;
 use crate::suggested;
-use crate::text::{bytes, thousands};
+use crate::text::{bytes, plural, thousands};
+use crate::values::WantedColumns;
 
 /// Compile a table into a file that lookups can use as soon as it is opened
 ///
-/// The file has an engine for each family, the routes, and the next hops as the table writes them. Every command
-/// that takes a table takes such a file. Programs open it with fibula::file: a verified copy in a few milliseconds, or the
+/// The file has an engine for each family, the routes, and columns of values: the next hops, or the values that --value names. Every
+/// command that takes a table takes such a file. Programs open it with fibula::file: a verified copy in a few milliseconds, or the
 /// file where it lies, shared by all processes that use it.
+///
+/// A value may have a type after its name, NAME:TYPE: u32, u64, i64, f64, bool (true or false), text or bytes. A value that does not fit
+/// its type is an error, which names its row. Without a type, a column is u32 if each of its values is one, and else text. Rows of equal
+/// values share an id. Of a compiled table, all columns are taken unless some are named.
 ///
 /// An existing file is replaced by renaming, when all of the new one has been written: programs that use the old one keep it,
 /// and followers of the file notice the new one.
@@ -43,6 +46,8 @@ Exit codes:
 Examples:
   fibula compile rib.gz --output table.fibula
   fibula compile rib.gz -o table.fibula --mapped --no-routes
+  fibula compile rib.gz -o origins.fibula --value origin-as:u32 --value as-path
+  fibula compile sites.csv -o sites.fibula --value country:text,latitude:f64 --with-length
   fibula lookup --table table.fibula 192.0.2.1")]
 pub(crate) struct CompileArgs {
     #[command(flatten)]
@@ -69,6 +74,11 @@ pub(crate) struct CompileArgs {
     #[arg(long)]
     no_routes: bool,
 
+    /// Put the length of the matched prefix into the file: programs that look up get it with the value, and without the routes. The
+    /// file grows by 8 bytes for each pair of a value and a length, and by what the engine needs to tell these apart
+    #[arg(long)]
+    with_length: bool,
+
     #[command(flatten)]
     feed: FeedArgs,
 
@@ -83,13 +93,16 @@ pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
     }
     let files = &args.files.paths()?;
     let output = Output::new(Some(&args.output), files)?;
-    let table = load::load_feeds(files, &args.feed, messages)?;
+    let wanted = WantedColumns::new(files, &args.feed)?;
+    let mut table = load::load_typed(files, &args.feed, &wanted.values(), &wanted.types(), messages)?;
     let limits = load::limits(args.feed.memory_limit);
+    let columns = wanted.fill(&mut table, limits)?;
     let (v4, v6) = (structure(args, &table.ribs.v4, limits)?, structure(args, &table.ribs.v6, limits)?);
     let contents = Contents {
         v4: half(args, v4.as_ref(), &table.ribs.v4),
         v6: half(args, v6.as_ref(), &table.ribs.v6),
-        values: labels(&table),
+        columns: columns.iter().collect(),
+        ..Contents::default()
     };
     let mut written = 0;
     output.write(|out| {
@@ -100,10 +113,15 @@ pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
     })?;
     let families = [told(v4.as_ref(), &table.ribs.v4), told(v6.as_ref(), &table.ribs.v6)];
     let families: Vec<String> = families.into_iter().flatten().collect();
+    let rows = columns.first().map_or(0, StoredColumn::len);
+    let column = |column: &StoredColumn| format!("{} ({})", column.name(), column.kind());
     messages.note(format_args!(
-        "{}: {}; {}{}",
+        "{}: {}; {} {} of {}; {}{}",
         args.output.display(),
         if families.is_empty() { "an empty table".to_owned() } else { families.join(", ") },
+        thousands(rows),
+        plural(rows as u64, "row", "rows"),
+        columns.iter().map(column).collect::<Vec<_>>().join(", "),
         bytes(written),
         if args.no_routes { ", without the routes" } else { "" },
     ));
@@ -154,26 +172,27 @@ fn structure<K: Key>(args: &CompileArgs, rib: &Rib<K>, limits: Limits) -> Result
         return Ok(None);
     }
     let failed = |error: fib::BuildError| Failure::BadInput(error.to_string());
+    let build = |engine: &Engine<K>| -> Result<Box<dyn Fib<K>>, fib::BuildError> {
+        if args.with_length {
+            return Ok(Box::new(WithLength::build(engine, rib, limits)?));
+        }
+        engine.build(rib, limits)
+    };
     let named = args.engine.as_ref().and_then(|name| registry::find::<K>(name).ok());
     if let Some(engine) = named {
-        return Ok(Some((engine.name, engine.build(rib, limits).map_err(failed)?)));
+        return Ok(Some((engine.name, build(&engine).map_err(failed)?)));
     }
     let wanted = Workload::default().with_table(rib);
     let chosen = auto::choose::<K>(&wanted, None).into_iter().chain(auto::rank::<K>(&wanted));
     let chosen = chosen.map(|choice| choice.engine).chain(fitting(args.mapped));
     let mut refused = None;
     for engine in chosen.filter(|one| one.is_saved() && (one.is_mapped() || !args.mapped)) {
-        match engine.build(rib, limits) {
+        match build(&engine) {
             Ok(fib) => return Ok(Some((engine.name, fib))),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
     Err(refused.map_or(Failure::BadInput("no engine can hold this table".to_owned()), failed))
-}
-
-/// Returns the next hops as the table writes them.
-fn labels(table: &LoadedRoutes) -> BTreeMap<NextHop, Vec<u8>> {
-    table.next_hops.iter().map(|(next_hop, label)| (next_hop, label.to_string().into_bytes())).collect()
 }
 
 /// Counts the bytes that are written.

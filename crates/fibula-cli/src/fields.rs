@@ -2,11 +2,57 @@
 
 use std::io::Write;
 
+use fibula::file::ColumnValue;
 use fibula_feed::Label;
 
 use crate::load::Columns;
 use crate::objects::csv_field;
 use crate::options::Format;
+
+/// A value of a route: of a table that was loaded, or of a column of a compiled one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shown<'a> {
+    Absent,
+    Label(&'a Label),
+    Column(&'a ColumnValue<'a>),
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn of(label: &'a Label) -> Self {
+        if *label == Label::Absent { Self::Absent } else { Self::Label(label) }
+    }
+
+    /// Returns the text; `None` if there is no value.
+    pub(crate) fn text(self) -> Option<String> {
+        match self {
+            Self::Absent => None,
+            Self::Label(label) => Some(label.to_string()),
+            // Labels have no control characters either.
+            Self::Column(value) => Some(value.to_string().replace(|c: char| c.is_control(), " ")),
+        }
+    }
+
+    /// Returns the value as JSON: numbers as numbers and truth values as such. JSON has no infinite numbers, which are texts.
+    fn json(self) -> serde_json::Value {
+        match self {
+            Self::Column(&ColumnValue::U32(number)) => number.into(),
+            Self::Column(&ColumnValue::U64(number)) => number.into(),
+            Self::Column(&ColumnValue::I64(number)) => number.into(),
+            Self::Column(&ColumnValue::F64(number)) if number.is_finite() => number.into(),
+            Self::Column(&ColumnValue::Bool(is_true)) => is_true.into(),
+            Self::Label(label) => json(label),
+            other => other.text().into(),
+        }
+    }
+
+    /// Returns the text as a word of a line.
+    fn line(self) -> String {
+        match self {
+            Self::Label(label) => label.line(),
+            other => other.text().map_or_else(|| "-".to_owned(), |text| Label::Text(text.into()).line()),
+        }
+    }
+}
 
 /// Writes next hops and values.
 #[derive(Debug, Clone)]
@@ -82,34 +128,36 @@ impl Fields {
     /// Appends the fields of a label, as they come after a comma in CSV, after a comma in an object of JSON, and after a
     /// blank in text.
     pub(crate) fn put(&self, label: &Label, out: &mut Vec<u8>) {
-        let (next_hop, values) = match label.fields().split_first() {
-            Some((next_hop, values)) => (next_hop.clone(), values),
-            None => (Label::Absent, &[][..]),
+        let fields: Vec<Shown<'_>> = label.fields().iter().map(Shown::of).collect();
+        self.put_all(&fields, out);
+    }
+
+    /// Appends a next hop and the values after it.
+    pub(crate) fn put_all(&self, fields: &[Shown<'_>], out: &mut Vec<u8>) {
+        let (next_hop, values) = match fields.split_first() {
+            Some((next_hop, values)) => (*next_hop, values),
+            None => (Shown::Absent, &[][..]),
         };
         match self.format {
-            Format::Text => self.text(&next_hop, values, out),
+            Format::Text => self.text(next_hop, values, out),
             Format::Csv => {
-                if next_hop != Label::Absent {
-                    out.extend_from_slice(self.escaped(next_hop.to_string()).as_bytes());
+                if let Some(text) = next_hop.text() {
+                    out.extend_from_slice(self.escaped(text).as_bytes());
                 }
                 for at in 0..self.names.len() {
                     out.push(self.separator);
-                    let value = values.get(at).unwrap_or(&Label::Absent);
-                    match value {
-                        Label::Absent => out.extend_from_slice(self.absent().as_bytes()),
-                        value => out.extend_from_slice(self.escaped(value.to_string()).as_bytes()),
+                    match values.get(at).and_then(|value| value.text()) {
+                        None => out.extend_from_slice(self.absent().as_bytes()),
+                        Some(text) => out.extend_from_slice(self.escaped(text).as_bytes()),
                     }
                 }
             }
             Format::Json | Format::JsonLine => {
-                let next_hop = match next_hop {
-                    Label::Absent => serde_json::Value::Null,
-                    next_hop => next_hop.to_string().into(),
-                };
+                let next_hop = serde_json::Value::from(next_hop.text());
                 // Writing to a vector does not fail.
                 let _ = write!(out, "{}:{next_hop}", self.key("next_hop"));
                 for (at, name) in self.names.iter().enumerate() {
-                    let value = json(values.get(at).unwrap_or(&Label::Absent));
+                    let value = values.get(at).map_or(serde_json::Value::Null, |value| value.json());
                     let _ = write!(out, ",{}:{value}", self.key(name));
                 }
             }
@@ -120,19 +168,20 @@ impl Fields {
         format!("{}{name}", self.prefix).into()
     }
 
-    fn text(&self, next_hop: &Label, values: &[Label], out: &mut Vec<u8>) {
+    fn text(&self, next_hop: Shown<'_>, values: &[Shown<'_>], out: &mut Vec<u8>) {
         let mut named = self.words.iter().zip(values);
         let next_hop = match values.first() {
             Some(first) if self.in_place => {
                 named.next();
-                first
+                *first
             }
             _ => next_hop,
         };
-        let _ = write!(out, "{next_hop}");
+        let shown = next_hop.text();
+        out.extend_from_slice(shown.as_deref().unwrap_or("-").as_bytes());
         for (word, value) in named {
             // A field that was not requested is shown where it adds something.
-            if !self.implied || (*value != Label::Absent && value != next_hop) {
+            if !self.implied || value.text().is_some_and(|text| Some(text) != shown) {
                 let _ = write!(out, " {word} {}", value.line());
             }
         }

@@ -36,6 +36,7 @@ mod text;
 mod time;
 mod tour;
 mod validation;
+mod values;
 mod verify;
 mod width;
 

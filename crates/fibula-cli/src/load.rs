@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fibula::aggregate;
+use fibula::file::ColumnType;
 use fibula::memory::Limits;
 use fibula::net::Family;
 use fibula_feed::event::Event;
@@ -106,6 +107,23 @@ fn load_plain(
     Ok(table)
 }
 
+/// Loads the files into one table whose labels are these values, of these types, aggregated if that was requested.
+pub(crate) fn load_typed(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    values: &[Value],
+    types: &[Option<ColumnType>],
+    messages: Messages,
+) -> Result<LoadedRoutes, Failure> {
+    let mut options = feed.options();
+    (options.values, options.types) = (values.to_vec(), types.to_vec());
+    let table = load_values_of(paths, options, feed, messages)?;
+    if !feed.value.is_empty() {
+        refuse_absent(&table, values, 0)?;
+    }
+    aggregated(table, feed, messages)
+}
+
 /// Loads the files into one table whose labels are the origin and the AS path of each route, as far as it has them.
 pub(crate) fn load_origins(
     paths: &[PathBuf],
@@ -196,7 +214,11 @@ fn load_values_of(
     let Some(states) = States::new(&options.values, feed, messages)? else {
         return load_with(paths, options, feed.merge, messages);
     };
+    let typed = options.values.iter().cloned().zip(options.types.clone());
+    let types: Vec<(Value, Option<ColumnType>)> = typed.collect();
     options.values = states.loaded().to_vec();
+    let kind = |value| types.iter().find(|(typed, _)| typed == value).and_then(|(_, kind)| *kind);
+    options.types = options.values.iter().map(kind).collect();
     let limits = options.limits;
     let mut table = load_with(paths, options, feed.merge, messages)?;
     states.relabel(&mut table, limits)?;

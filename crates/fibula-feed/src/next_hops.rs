@@ -30,15 +30,17 @@ pub enum Label {
 }
 
 impl Label {
-    /// Returns the label of a text: a number or an address where it is one. Control characters become blanks, and an empty
-    /// text is absent.
+    /// Returns the label of a text: a number or an address where it is one. Digits that begin with 0, such as a postal code, are text,
+    /// because a number would not be printed as they are. Control characters become blanks, and an empty text is absent.
     #[must_use]
     pub fn of_text(text: &str) -> Self {
         let text = text.trim();
         if text.is_empty() {
             return Self::Absent;
         }
-        if let Ok(label) = crate::text::label(text.as_bytes()) {
+        let is_code =
+            text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_code && let Ok(label) = crate::text::label(text.as_bytes()) {
             return label;
         }
         Self::Text(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
@@ -276,6 +278,15 @@ mod tests {
         assert_eq!(next_hops.get(&Label::Number(1)), None);
         let printed: Vec<_> = next_hops.iter().map(|(id, label)| format!("{id}={label}")).collect();
         assert_eq!(printed, ["1=0", "2=192.0.2.1", "3=1_2,3", "4=2001:db8::1", "5=4294967295"]);
+    }
+
+    #[test]
+    fn texts_are_the_labels_that_print_as_they_are() {
+        assert_eq!(Label::of_text(" 7 "), Label::Number(7));
+        assert_eq!(Label::of_text("0"), Label::Number(0));
+        for text in ["007", "00", "1.50", "-5", "4294967296"] {
+            assert_eq!(Label::of_text(text), Label::Text(text.into()));
+        }
     }
 
     #[test]

@@ -69,6 +69,8 @@ enum Stage<'a, K: Key> {
     TableForGood,
     /// The engine of a compiled table, by its name.
     Compiled(&'static str, &'a dyn Fib<K>),
+    /// The same, where it knows the length of the matched prefix.
+    CompiledWithLength(&'static str, &'a WithLength<K>),
     Structure {
         name: &'static str,
         structure: WithLength<K>,
@@ -86,8 +88,13 @@ impl<'a, K: Key> Finder<'a, K> {
         Self::with(Some(table), limits, stage)
     }
 
-    /// Uses a compiled table: its routes, or its engine alone.
+    /// Uses a compiled table: its engine if that knows the matched prefix, or its routes, or its engine alone.
     pub(super) fn compiled(part: &'a Part<K>, limits: Limits, engine: Option<&str>) -> Self {
+        let with_length = part.fib.as_deref().and_then(Fib::with_length).zip(part.engine);
+        if let Some((fib, name)) = with_length.filter(|&(_, name)| engine.is_none_or(|wanted| wanted == name))
+        {
+            return Self::with(None, limits, Stage::CompiledWithLength(name, fib));
+        }
         if let Some(routes) = &part.routes {
             return Self::new(Table::File(routes), limits, engine);
         }
@@ -120,6 +127,12 @@ impl<'a, K: Key> Finder<'a, K> {
                 let first = found.len();
                 found.resize(first + keys.len(), None);
                 structure.batch(Keys::Host(keys)).run(&mut found[first..]);
+                &self.answered_by_structure
+            }
+            Stage::CompiledWithLength(_, fib) => {
+                let first = found.len();
+                found.resize(first + keys.len(), None);
+                fib.batch(Keys::Host(keys)).run(&mut found[first..]);
                 &self.answered_by_structure
             }
             Stage::Compiled(_, fib) => {
@@ -211,10 +224,15 @@ impl<'a, K: Key> Finder<'a, K> {
                 build_time.as_secs_f64() * 1e3,
             ));
         }
-        if let Stage::Compiled(name, fib) = stage
+        let compiled = match stage {
+            Stage::Compiled(name, fib) => Some((name, fib.memory())),
+            Stage::CompiledWithLength(name, fib) => Some((name, fib.memory())),
+            _ => None,
+        };
+        if let Some((name, memory)) = compiled
             && by_structure != "0"
         {
-            let size = bytes(fib.memory().lookup_bytes);
+            let size = bytes(memory.lookup_bytes);
             parts.push(format!("{by_structure} by {name} ({size}, as compiled)"));
         }
         (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))

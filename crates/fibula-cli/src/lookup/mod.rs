@@ -24,9 +24,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fibula::fib::registry::Engines;
-use fibula::file::{StoredRoutes, TableFile};
+use fibula::file::{StoredColumn, StoredRoutes, TableFile};
 use fibula::net::Dual;
-use fibula_feed::LoadedRoutes;
+use fibula_feed::{LoadedRoutes, Value};
 
 use crate::failure::{Failure, code};
 use crate::load::{self, Columns};
@@ -104,17 +104,18 @@ fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
         let engine = how.engine.as_deref();
         let finders =
             Dual::new(Finder::compiled(&file.v4, limits, engine), Finder::compiled(&file.v6, limits, engine));
-        let columns = Columns { values: Vec::new(), implied: false, in_place: false };
-        return answer(request, &finders, &columns, &Labels::Compiled(&file), output, messages, &|| {
+        let (columns, shown) = shown(&file, &source.feed.value);
+        return answer(request, &finders, &columns, &Labels::Compiled(shown), output, messages, &|| {
             let routes = [
                 file.v4.routes.as_ref().map_or(0, StoredRoutes::len),
                 file.v6.routes.as_ref().map_or(0, StoredRoutes::len),
             ];
             let [v4, v6] = routes.map(thousands);
+            let values = file.columns().first().map_or(0, StoredColumn::len);
             messages::plain(format_args!(
                 "{}: compiled; {v4} IPv4 routes, {v6} IPv6 routes, {} next hops",
                 source.table[0].display(),
-                thousands(file.values().len()),
+                thousands(values),
             ));
         });
     }
@@ -129,7 +130,7 @@ fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
 fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
     let [path] = &request.source.table[..] else { return Ok(None) };
     let feed = &request.source.feed;
-    let plain = feed.family.is_none() && feed.value.is_empty() && feed.filter.is_empty();
+    let plain = feed.family.is_none() && feed.filter.is_empty();
     if !plain || !load::is_compiled(path) {
         return Ok(None);
     }
@@ -137,8 +138,40 @@ fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
         .map_err(|error| Failure::BadInput(error.to_string()))?;
     let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
         || file.v6.fib.is_some() && file.v6.routes.is_none();
-    // Another engine is built from routes. If there are none, loading them reports that.
-    Ok((request.how.engine.is_none() || !lacks_routes).then_some(file))
+    // Another engine is built from routes. If there are none, loading them reports that, as it does for values that are no columns.
+    let has = |value: &Value| file.columns().iter().any(|column| value.is_column(column.name()));
+    let is_ready = (request.how.engine.is_none() || !lacks_routes) && feed.value.iter().all(has);
+    Ok(is_ready.then_some(file))
+}
+
+/// Returns the columns of a compiled table that are shown: that of the next hop, or the first one in its place, and then those that
+/// were requested, or all.
+fn shown<'a>(file: &'a TableFile, requested: &[Value]) -> (Columns, Vec<&'a StoredColumn>) {
+    let all = file.columns();
+    let is_next_hop =
+        |column: &&StoredColumn| column.ids().is_some() || column.name() == Value::NextHop.column();
+    let next_hop = all.iter().find(is_next_hop);
+    let mut shown: Vec<&StoredColumn> = next_hop.or(all.first()).into_iter().collect();
+    let mut columns = Columns { values: Vec::new(), implied: false, in_place: next_hop.is_none() };
+    let mut show = |value: Value, column: &'a StoredColumn| {
+        if !is_next_hop(&column) && !columns.values.contains(&value) {
+            columns.values.push(value);
+            shown.push(column);
+        }
+    };
+    for value in requested {
+        let exact = all.iter().find(|column| column.name() == value.column());
+        if let Some(column) = exact.or_else(|| all.iter().find(|column| value.is_column(column.name()))) {
+            show(value.clone(), column);
+        }
+    }
+    if requested.is_empty() {
+        for column in all {
+            let value = column.name().parse().unwrap_or(Value::Column(column.name().into()));
+            show(value, column);
+        }
+    }
+    (columns, shown)
 }
 
 fn answer(

@@ -1,15 +1,16 @@
 //! One row for each input, in every format.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fibula::fib::Match;
-use fibula::file::TableFile;
+use fibula::file::StoredColumn;
 use fibula::net::NextHop;
 use fibula_feed::{Label, NextHops};
 
 use super::digits::{Digits, put_prefix, put_short};
 use super::finder::NO_PREFIX;
-use crate::fields::Fields;
+use crate::fields::{Fields, Shown};
 use crate::load::Columns;
 use crate::options::Format;
 
@@ -24,16 +25,34 @@ pub(super) struct AnswerRows {
 /// The labels of next hops 1, 2 and so on.
 pub(super) enum Labels<'a> {
     Loaded(&'a NextHops),
-    Compiled(&'a TableFile),
+    /// The columns of a compiled table: that of next hops, and those after it.
+    Compiled(Vec<&'a StoredColumn>),
 }
 
 impl Labels<'_> {
-    pub(super) fn each(&self, each: &mut dyn FnMut(&Label)) {
+    /// Calls `each` with the next hop and the values of each id.
+    pub(super) fn each(&self, each: &mut dyn FnMut(&[Shown<'_>])) {
         match self {
-            Self::Loaded(labels) => labels.iter().for_each(|(_, label)| each(label)),
-            Self::Compiled(file) => {
-                let labels = file.values().zip(1..).take_while(|((id, _), number)| id.id() == *number);
-                labels.for_each(|((_, label), _)| each(&Label::Text(String::from_utf8_lossy(label).into())));
+            Self::Loaded(labels) => labels.iter().for_each(|(_, label)| {
+                let fields = label.fields().iter();
+                let shown = fields.map(Shown::of);
+                each(&shown.collect::<Vec<_>>());
+            }),
+            Self::Compiled(columns) => {
+                // Ids of old files may have gaps, after which next hops are shown by their numbers.
+                let dense = |column: &&StoredColumn| match column.ids() {
+                    None => column.len(),
+                    Some(ids) => {
+                        ids.iter().zip(1..).take_while(|(id, at)| id.load(Ordering::Relaxed) == *at).count()
+                    }
+                };
+                let most = columns.iter().map(dense).max().unwrap_or(0);
+                for id in (1..=most as u32).filter_map(NextHop::new) {
+                    let values: Vec<_> = columns.iter().map(|column| column.value(id)).collect();
+                    let shown =
+                        values.iter().map(|value| value.as_ref().map_or(Shown::Absent, Shown::Column));
+                    each(&shown.collect::<Vec<_>>());
+                }
             }
         }
     }
@@ -115,8 +134,8 @@ impl AnswerRows {
     }
 
     fn with(mut form: RowTemplate, fields: &Fields, labels: &Labels<'_>) -> Self {
-        labels.each(&mut |label| {
-            fields.put(label, &mut form.ends);
+        labels.each(&mut |values| {
+            fields.put_all(values, &mut form.ends);
             form.ends.extend_from_slice(fields.tail());
             form.bounds.push(form.ends.len());
         });

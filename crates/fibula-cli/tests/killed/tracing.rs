@@ -83,7 +83,7 @@ fn which(table: &TableFile) -> Outcome<u32> {
     let routes = table.v4.routes.as_ref().ok_or("no routes")?;
     let [route] = routes.iter().collect::<Vec<_>>()[..] else { return Err("not one route".into()) };
     let found = table.v4.fib.as_ref().ok_or("no engine")?.lookup_key(0xc000_0201);
-    let value = table.value(route.next_hop).ok_or("no value")?;
+    let value = table.value(route.next_hop).ok_or("no value")?.to_string().into_bytes();
     // The library's have bytes of the number, the command's have its digit.
     let id = value.first().map_or(0, |byte| byte % 16);
     let agree = value.iter().all(|byte| byte % 16 == id);

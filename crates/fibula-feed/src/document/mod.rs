@@ -27,6 +27,7 @@ pub use forms::{Choice, Hostile, TableForm};
 pub(crate) use forms::{Reader, Settled, families, settle};
 pub(crate) use head::TextHead;
 pub(crate) use json::JsonReader;
+pub(crate) use names::is_place;
 pub(crate) use record::{Addresses, TableRecord};
 
 /// Names of the columns of a table, or their numbers from 1 if it has no header.

@@ -65,6 +65,6 @@ pub(super) fn find(header: &[String], names: &[&str]) -> Option<usize> {
 }
 
 /// Returns whether a field of this name says where a route applies.
-pub(super) fn is_place(name: &str) -> bool {
+pub(crate) fn is_place(name: &str) -> bool {
     [PREFIX, FIRST, LAST, MASK].concat().iter().any(|one| is_same(one, name))
 }

@@ -9,7 +9,7 @@ use fibula::memory::OutOfMemory;
 
 use super::choice::PeerName;
 use super::report::{BadLine, Truncation};
-use super::routes::Refusal;
+use super::routes::{Misfit, Refusal};
 use crate::compression::{Compression, OtherForm, Size};
 use crate::document;
 use crate::mrt::Fault;
@@ -86,6 +86,11 @@ pub(super) enum LoadErrorKind {
         place: LoadPosition,
         error: NextHopsError,
     },
+    /// A value does not fit the type that was asked for.
+    Type {
+        place: LoadPosition,
+        misfit: Box<Misfit>,
+    },
     Mixed {
         place: LoadPosition,
     },
@@ -126,6 +131,7 @@ impl Refusal {
         match self {
             Self::Memory(error) => LoadErrorKind::Memory { place, error },
             Self::NextHops(error) => LoadErrorKind::NextHops { place, error },
+            Self::Type(misfit) => LoadErrorKind::Type { place, misfit },
             Self::Mixed => LoadErrorKind::Mixed { place },
             Self::Stopped(error) => LoadErrorKind::Stopped(error),
         }
@@ -150,6 +156,7 @@ impl LoadError {
             LoadErrorKind::Line(bad) => Some(bad.line()),
             LoadErrorKind::Memory { place: LoadPosition::Line(line), .. }
             | LoadErrorKind::Counting { place: LoadPosition::Line(line), .. }
+            | LoadErrorKind::Type { place: LoadPosition::Line(line), .. }
             | LoadErrorKind::NextHops { place: LoadPosition::Line(line), .. } => Some(*line),
             _ => None,
         }
@@ -239,6 +246,7 @@ impl LoadError {
                 | LoadErrorKind::NoVrf { .. }
                 | LoadErrorKind::Unsettled { .. }
                 | LoadErrorKind::NoRoutes { .. }
+                | LoadErrorKind::Type { .. }
         )
     }
 }
@@ -303,6 +311,12 @@ impl fmt::Display for LoadError {
                  or take the best path of all peers"
             ),
             LoadErrorKind::NextHops { place, error } => write!(f, "{name}{place}: {error}"),
+            LoadErrorKind::Type { place, misfit } => {
+                let text: String = misfit.text.chars().take(40).collect();
+                let more = if text.len() < misfit.text.len() { "..." } else { "" };
+                let (value, text, kind) = (&misfit.value, text.escape_debug(), misfit.kind);
+                write!(f, "{name}{place}: the value '{value}' is '{text}{more}', which is not of type {kind}")
+            }
             LoadErrorKind::Mixed { place } => write!(
                 f,
                 "{name}{place}: updates follow a table dump with several paths a prefix: choose one peer, or load the \
@@ -372,6 +386,7 @@ impl core::error::Error for LoadError {
             | LoadErrorKind::WithoutRoutes
             | LoadErrorKind::Truncated(_)
             | LoadErrorKind::Mixed { .. }
+            | LoadErrorKind::Type { .. }
             | LoadErrorKind::OtherForm { .. }
             | LoadErrorKind::Unsettled { .. }
             | LoadErrorKind::NoRoutes { .. }

@@ -179,6 +179,7 @@ impl<'a> LoadSession<'a> {
         let ledger = Ledger::new(options.limits.memory_bytes);
         let mut routes = Routes::new(options.limits, &ledger);
         routes.set_order(options.order);
+        routes.set_types(&options.values, &options.types);
         let reports_held = Held::new(&ledger);
         Self { options, ledger, routes, reports: Vec::new(), reports_held, each, form: None }
     }

@@ -37,6 +37,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use fibula::file::ColumnType;
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula::rib::DualRib;
@@ -85,6 +86,9 @@ pub struct LoadOptions {
     /// The values that a route of the table leads to, instead of its next hop. With several, the labels are
     /// [`Label::Fields`](crate::Label), one field for each.
     pub values: Vec<Value>,
+    /// The types of these values, in order: one that does not fit its type fails the load, with the place of its row. `None`, or no
+    /// type, is any.
+    pub types: Vec<Option<ColumnType>>,
     /// Take [`Value::OriginAs`] only from a field of its own, because the user has not requested it.
     pub implied_origin: bool,
     /// Which routes to take.

@@ -7,6 +7,7 @@
 
 use std::io;
 
+use fibula::file::ColumnType;
 use fibula::memory::{Limits, OutOfMemory};
 use fibula::net::{IpPrefix, NextHop, Prefix};
 use fibula::rib::DualRib;
@@ -18,16 +19,27 @@ use crate::ledger::{Held, Ledger, Map};
 use crate::next_hops::{Label, NextHops, NextHopsError};
 use crate::ribs::Ribs;
 use crate::select::{Candidate, Candidates, Rule};
+use crate::value::Value;
 
 /// Why a route was not taken.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Memory(OutOfMemory),
     NextHops(NextHopsError),
+    /// A value does not fit its type.
+    Type(Box<Misfit>),
     /// Updates follow a table dump with several paths for a prefix, but only the best of them was kept.
     Mixed,
     /// The event callback returned an error.
     Stopped(io::Error),
+}
+
+/// A value that does not fit its type.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    pub(super) value: Value,
+    pub(super) text: String,
+    pub(super) kind: ColumnType,
 }
 
 impl From<OutOfMemory> for Refusal {
@@ -47,6 +59,8 @@ impl From<NextHopsError> for Refusal {
 pub(super) struct Routes {
     limits: Limits,
     ledger: Ledger,
+    /// The types of values, with their places among the fields of a label.
+    types: Vec<(usize, Value, ColumnType)>,
     pub(super) next_hops: NextHops,
     /// The charge for the next hops.
     next_hops_held: Held,
@@ -161,6 +175,7 @@ impl Routes {
         Self {
             limits,
             ledger: ledger.clone(),
+            types: Vec::new(),
             next_hops: NextHops::new(limits),
             next_hops_held: Held::new(ledger),
             candidates: Candidates::new(ledger),
@@ -180,6 +195,27 @@ impl Routes {
 
     pub(super) fn set_order(&mut self, order: TableOrder) {
         self.order = order;
+    }
+
+    /// Sets the types that values must have.
+    pub(super) fn set_types(&mut self, values: &[Value], types: &[Option<ColumnType>]) {
+        let typed = values.iter().zip(types).enumerate();
+        self.types = typed.filter_map(|(at, (value, kind))| Some((at, value.clone(), (*kind)?))).collect();
+    }
+
+    /// Refuses a label with a value that does not fit its type.
+    fn fits(&self, label: &Label) -> Result<(), Refusal> {
+        for (at, value, kind) in &self.types {
+            let Some(field) = label.fields().get(*at).filter(|field| **field != Label::Absent) else {
+                continue;
+            };
+            let text = field.to_string();
+            if kind.parse(&text).is_none() {
+                let (value, kind) = (value.clone(), *kind);
+                return Err(Refusal::Type(Box::new(Misfit { value, text, kind })));
+            }
+        }
+        Ok(())
     }
 
     /// Sets whether the next feed is a table dump and the updates after it.
@@ -335,6 +371,9 @@ impl Routes {
 
     /// Returns the number of the label, which may take all memory that is left in the ledger.
     fn label(&mut self, label: Label) -> Result<NextHop, Refusal> {
+        if !self.types.is_empty() && self.next_hops.get(&label).is_none() {
+            self.fits(&label)?;
+        }
         let used_bytes = self.next_hops.used_bytes();
         self.next_hops.set_limit(self.ledger.free_bytes().map(|free| used_bytes + free));
         let limit_bytes = self.ledger.limit_bytes();

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fibula::fib::Match;
 use fibula::net::Key;
-use fibula_feed::Label;
 use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
@@ -46,13 +45,10 @@ pub(super) struct Texts(Vec<Vec<Option<ByteArray>>>);
 impl Texts {
     pub(super) fn new(labels: &Labels<'_>, columns: &Columns) -> Self {
         let mut texts = vec![Vec::new(); 1 + columns.values.len()];
-        labels.each(&mut |label| {
-            let fields = label.fields();
+        labels.each(&mut |fields| {
             for (at, texts) in texts.iter_mut().enumerate() {
-                texts.push(match fields.get(at) {
-                    None | Some(Label::Absent) => None,
-                    Some(label) => Some(label.to_string().as_str().into()),
-                });
+                let text = fields.get(at).and_then(|field| field.text());
+                texts.push(text.map(|text| text.as_str().into()));
             }
         });
         Self(texts)
