@@ -635,6 +635,11 @@ pub(crate) mod tests {
         array.structs().1
     }
 
+    pub(crate) fn format(array: &OwnedArray) -> &str {
+        // SAFETY: the schema is the array's own.
+        unsafe { format_of(array.structs().0) }.unwrap()
+    }
+
     pub(crate) fn dictionary(array: &OwnedArray) -> &ArrowArray {
         // SAFETY: the array owns its dictionary.
         unsafe { raw(array).dictionary.as_ref() }.expect("an array with a dictionary")

@@ -32,6 +32,8 @@ pub enum ColumnError {
         /// Number of entries.
         entries: usize,
     },
+    /// The table does not know the lengths of matched prefixes.
+    Lengths,
     /// The VRFs could not be read.
     Vrfs(TableError),
 }
@@ -50,6 +52,9 @@ impl fmt::Display for ColumnError {
             Self::Memory { entries } => {
                 write!(f, "out of memory for {entries} entries")
             }
+            Self::Lengths => f.write_str(
+                "the table does not know the lengths of matched prefixes; compile it with them (fibula compile --with-length)",
+            ),
             Self::Vrfs(error) => error.fmt(f),
         }
     }

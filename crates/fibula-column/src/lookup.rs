@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use core::ops::Range;
 
-use fibula::fib::{DualFib, Fib};
+use fibula::fib::{DualFib, Fib, Match, WithLength};
 use fibula::file::TableFile;
 use fibula::net::{Key, Keys, NextHop, Strided};
 
@@ -55,6 +55,15 @@ impl<'a, K: Key> FamilyView<'a, K> {
         }
     }
 
+    /// Returns the engine with lengths; `None` if there are no routes.
+    fn with_length(&self) -> Result<Option<&'a WithLength<K>>, ColumnError> {
+        match *self {
+            Self::Nothing => Ok(None),
+            Self::Engine(engine) => engine.with_length().map(Some).ok_or(ColumnError::Lengths),
+            Self::Routes(_) => Err(ColumnError::Lengths),
+        }
+    }
+
     fn look_up(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
         match *self {
             Self::Nothing => results.fill(None),
@@ -93,6 +102,75 @@ impl<'a> TableView<'a> {
         let ids = checked(column, ids)?;
         let counts = look_up_column(self, column, ids, options)?;
         refused(column, counts, options)
+    }
+
+    /// Like [`lookup`](Self::lookup), and writes the length of the matched prefix of row `i` to `lengths[i]`: 0 where the id is 0.
+    ///
+    /// # Errors
+    /// As for `lookup`, and when an engine does not know the lengths: see [`WithLength`].
+    pub fn lookup_with_lengths(
+        &self,
+        column: &Column<'_>,
+        ids: &mut [u32],
+        lengths: &mut [u8],
+        options: &LookupOptions,
+    ) -> Result<LookupCounts, ColumnError> {
+        if lengths.len() != column.len() {
+            return Err(ColumnError::Length { rows: column.len(), other: lengths.len() });
+        }
+        let matches = Matches::new(self)?;
+        let ids = checked(column, ids)?;
+        let counts = look_up_column(&matches, column, ids, options)?;
+        for (id, length) in ids.iter_mut().zip(lengths) {
+            let found = id.and_then(|id| matches.matched(id));
+            (*id, *length) = (found.map(|found| found.next_hop), found.map_or(0, |found| found.prefix_len));
+        }
+        refused(column, counts, options)
+    }
+}
+
+/// The engines over match ids of a table: those of IPv6 are numbered after those of IPv4.
+struct Matches<'a> {
+    v4: Option<&'a WithLength<u32>>,
+    v6: Option<&'a WithLength<u128>>,
+    first_of_v6: u32,
+}
+
+impl<'a> Matches<'a> {
+    fn new(view: &TableView<'a>) -> Result<Self, ColumnError> {
+        let (v4, v6) = (view.v4.with_length()?, view.v6.with_length()?);
+        let pairs = v4.map_or(0, WithLength::pairs) + v6.map_or(0, WithLength::pairs);
+        // Ids have 32 bits. No table has as many routes.
+        if u32::try_from(pairs).is_err() {
+            return Err(ColumnError::Lengths);
+        }
+        Ok(Self { v4, v6, first_of_v6: v4.map_or(0, WithLength::pairs) as u32 })
+    }
+
+    fn matched(&self, id: NextHop) -> Option<Match> {
+        match id.id().checked_sub(self.first_of_v6).and_then(NextHop::new) {
+            Some(id) => self.v6?.matched(id),
+            None => self.v4?.matched(id),
+        }
+    }
+}
+
+impl Engines for Matches<'_> {
+    fn v4(&self, _: RowsOf<'_>, keys: Keys<'_, u32>, results: &mut [Option<NextHop>]) {
+        let view = FamilyView::of_engine(self.v4.map(WithLength::engine));
+        view.look_up(keys, results);
+        // A file that is mapped may have other numbers, which must not be taken for those of IPv6.
+        for result in results {
+            *result = result.filter(|id| id.id() <= self.first_of_v6);
+        }
+    }
+
+    fn v6(&self, _: RowsOf<'_>, keys: Keys<'_, u128>, results: &mut [Option<NextHop>]) {
+        let view = FamilyView::of_engine(self.v6.map(WithLength::engine));
+        view.look_up(keys, results);
+        for result in results {
+            *result = result.and_then(|id| NextHop::new(id.id().checked_add(self.first_of_v6)?));
+        }
     }
 }
 
@@ -148,7 +226,7 @@ impl Engines for TableView<'_> {
 
 /// Looks up a column with as many threads as the options say.
 fn look_up_column(
-    view: &TableView<'_>,
+    view: &(impl Engines + Sync),
     column: &Column<'_>,
     ids: &mut [Option<NextHop>],
     options: &LookupOptions,
@@ -344,7 +422,7 @@ struct LookedUp {
 
 impl LookedUp {
     fn new(
-        view: &TableView<'_>,
+        view: &impl Engines,
         dictionary: &Column<'_>,
         options: &LookupOptions,
     ) -> Result<Self, ColumnError> {

@@ -1,5 +1,10 @@
 //! Values of ids, as arrays of Arrow: a value for each row, or a dictionary of all values.
 
+use core::sync::atomic::Ordering;
+
+use fibula::file::{ColumnType, ColumnWords, StoredColumn};
+use fibula::net::NextHop;
+
 use crate::arrow::{ArrayBuffer, ArrayParts, OwnedArray};
 use crate::bitmap::Bitmap;
 use crate::error::ColumnError;
@@ -30,6 +35,15 @@ pub enum ValueData<'a> {
     Text(ByteRows<'a>),
     /// Any bytes: Arrow's `large_binary`.
     Bytes(ByteRows<'a>),
+    /// A column of a table file, of any of these types.
+    Stored(&'a StoredColumn),
+}
+
+/// A column of a table file, with the nulls that it has.
+impl<'a> From<&'a StoredColumn> for ValueColumn<'a> {
+    fn from(column: &'a StoredColumn) -> Self {
+        Self::new(ValueData::Stored(column))
+    }
 }
 
 impl<'a> ValueColumn<'a> {
@@ -50,7 +64,7 @@ impl<'a> ValueColumn<'a> {
         Ok(Self { validity: Some(validity), ..self })
     }
 
-    /// Returns the number of values, which is the largest id that has one.
+    /// Returns the number of values, which is the largest id that has one, unless a file of version 1 has ids with gaps.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.values {
@@ -60,6 +74,7 @@ impl<'a> ValueColumn<'a> {
             ValueData::F64(values) => values.len(),
             ValueData::Bool(values) => values.rows(),
             ValueData::Text(values) | ValueData::Bytes(values) => values.len(),
+            ValueData::Stored(column) => column.len(),
         }
     }
 
@@ -71,8 +86,15 @@ impl<'a> ValueColumn<'a> {
 
     /// Returns the number of the value of an id.
     fn place(&self, id: u32) -> Option<usize> {
+        if let ValueData::Stored(column) = self.values {
+            return column.place(NextHop::new(id)?).filter(|&at| self.is_there(at));
+        }
         let at = (id as usize).checked_sub(1)?;
-        (at < self.len() && self.validity.is_none_or(|validity| validity.is_valid(at))).then_some(at)
+        (at < self.len() && self.is_there(at)).then_some(at)
+    }
+
+    fn is_there(&self, at: usize) -> bool {
+        self.validity.is_none_or(|validity| validity.is_valid(at))
     }
 
     /// Returns the array of the values of these ids, one for each. Costs a copy of every value; [`dictionary`](Self::dictionary) costs
@@ -81,24 +103,48 @@ impl<'a> ValueColumn<'a> {
     /// # Errors
     /// When memory runs out, or a text is not UTF-8.
     pub fn gather(&self, ids: &[u32]) -> Result<OwnedArray, ColumnError> {
-        let places = ids.iter().map(|&id| self.place(id));
-        let parts =
-            |format| ArrayParts::new(format, ids.len()).validity(places.clone().map(|place| place.is_some()));
+        self.at_places(ids.iter().map(|&id| self.place(id)))
+    }
+
+    /// Returns the array of the values at these places.
+    fn at_places(
+        &self,
+        places: impl ExactSizeIterator<Item = Option<usize>> + Clone,
+    ) -> Result<OwnedArray, ColumnError> {
+        let parts = |format| {
+            ArrayParts::new(format, places.len()).validity(places.clone().map(|place| place.is_some()))
+        };
         OwnedArray::new(match &self.values {
-            ValueData::U32(values) => parts("I").buffer(gathered(values, places.clone())?),
-            ValueData::U64(values) => parts("L").buffer(gathered(values, places.clone())?),
-            ValueData::I64(values) => parts("l").buffer(gathered(values, places.clone())?),
-            ValueData::F64(values) => parts("g").buffer(gathered(values, places.clone())?),
-            ValueData::Bool(values) => {
-                let mut bits = room::<u8>(ids.len().div_ceil(8))?;
-                bits.resize(ids.len().div_ceil(8), 0);
-                for (row, place) in places.clone().enumerate() {
-                    bits[row / 8] |= u8::from(place.is_some_and(|at| values.is_valid(at))) << (row % 8);
-                }
-                parts("b").buffer(bits)
-            }
+            ValueData::U32(values) => parts("I").buffer(gathered(places.clone(), |at| values[at])?),
+            ValueData::U64(values) => parts("L").buffer(gathered(places.clone(), |at| values[at])?),
+            ValueData::I64(values) => parts("l").buffer(gathered(places.clone(), |at| values[at])?),
+            ValueData::F64(values) => parts("g").buffer(gathered(places.clone(), |at| values[at])?),
+            ValueData::Bool(values) => parts("b").buffer(bits(places.clone(), |at| values.is_valid(at))?),
             ValueData::Text(values) => with_bytes(parts("U"), values, places.clone(), true)?,
             ValueData::Bytes(values) => with_bytes(parts("Z"), values, places.clone(), false)?,
+            ValueData::Stored(column) => match column.words() {
+                ColumnWords::Narrow(words) => {
+                    parts("I").buffer(gathered(places.clone(), |at| words[at].load(Ordering::Relaxed))?)
+                }
+                ColumnWords::Wide(words) => {
+                    let words = gathered(places.clone(), |at| words[at].load(Ordering::Relaxed))?;
+                    // The bits of all of these are those of the words.
+                    parts(match column.kind() {
+                        ColumnType::I64 => "l",
+                        ColumnType::F64 => "g",
+                        _ => "L",
+                    })
+                    .buffer(words)
+                }
+                ColumnWords::Bits(words) => {
+                    let bit = |at: usize| words[at / 8].load(Ordering::Relaxed) >> (at % 8) & 1 == 1;
+                    parts("b").buffer(bits(places.clone(), bit)?)
+                }
+                _ => {
+                    let is_text = column.kind() == ColumnType::Text;
+                    with_stored(parts(if is_text { "U" } else { "Z" }), column, places.clone(), is_text)?
+                }
+            },
         })
     }
 
@@ -107,11 +153,18 @@ impl<'a> ValueColumn<'a> {
     /// # Errors
     /// When memory runs out, or a text is not UTF-8.
     pub fn dictionary(&self, ids: &[u32]) -> Result<OwnedArray, ColumnError> {
-        let all =
-            u32::try_from(self.len()).map_err(|_| ColumnError::Array("more values than there are ids"))?;
-        let mut every = room(self.len())?;
-        every.extend(1..=all);
-        let dictionary = Some(Box::new(self.gather(&every)?));
+        if u32::try_from(self.len()).is_err() {
+            return Err(ColumnError::Array("more values than there are ids"));
+        }
+        // A null among the values is an entry that no row has.
+        let is_null = |at: usize| match self.values {
+            ValueData::Stored(column) => column
+                .validity()
+                .is_some_and(|bits| bits[at / 8].load(Ordering::Relaxed) >> (at % 8) & 1 == 0),
+            _ => false,
+        };
+        let every = (0..self.len()).map(|at| Some(at).filter(|&at| self.is_there(at) && !is_null(at)));
+        let dictionary = Some(Box::new(self.at_places(every)?));
         let mut entries = room(ids.len())?;
         entries.extend(ids.iter().map(|&id| self.place(id).map_or(0, |at| at as u32)));
         let parts = ArrayParts::new("I", ids.len()).validity(ids.iter().map(|&id| self.place(id).is_some()));
@@ -126,13 +179,52 @@ fn room<T>(count: usize) -> Result<Vec<T>, ColumnError> {
     Ok(values)
 }
 
-fn gathered<T: Copy + Default>(
-    values: &[T],
+fn gathered<T: Default>(
     places: impl ExactSizeIterator<Item = Option<usize>>,
+    value: impl Fn(usize) -> T,
 ) -> Result<Vec<T>, ColumnError> {
     let mut gathered = room(places.len())?;
-    gathered.extend(places.map(|place| place.map_or_else(T::default, |at| values[at])));
+    gathered.extend(places.map(|place| place.map_or_else(T::default, &value)));
     Ok(gathered)
+}
+
+/// Returns a bitmap of truth values.
+fn bits(
+    places: impl ExactSizeIterator<Item = Option<usize>>,
+    is_set: impl Fn(usize) -> bool,
+) -> Result<Vec<u8>, ColumnError> {
+    let bytes = places.len().div_ceil(8);
+    let mut bits = room::<u8>(bytes)?;
+    bits.resize(bytes, 0);
+    for (row, place) in places.enumerate() {
+        bits[row / 8] |= u8::from(place.is_some_and(&is_set)) << (row % 8);
+    }
+    Ok(bits)
+}
+
+/// Adds offsets and bytes of the values of a file. Its words may change meanwhile, so each value is read once.
+fn with_stored(
+    parts: ArrayParts,
+    column: &StoredColumn,
+    places: impl ExactSizeIterator<Item = Option<usize>>,
+    is_text: bool,
+) -> Result<ArrayParts, ColumnError> {
+    let mut offsets = room::<i64>(places.len() + 1)?;
+    let mut bytes: Vec<u8> = Vec::new();
+    offsets.push(0);
+    for place in places {
+        if let Some(at) = place {
+            let value = column.bytes_at(at).ok_or(ColumnError::Array("value outside its buffer"))?;
+            let before = bytes.len();
+            bytes.try_reserve(value.len()).map_err(|_| ColumnError::Memory { entries: offsets.len() })?;
+            bytes.extend(value.iter().map(|byte| byte.load(Ordering::Relaxed)));
+            if is_text && str::from_utf8(&bytes[before..]).is_err() {
+                return Err(ColumnError::Array("text that is not UTF-8"));
+            }
+        }
+        offsets.push(bytes.len() as i64);
+    }
+    Ok(parts.buffer(ArrayBuffer::from(offsets)).buffer(bytes))
 }
 
 /// Adds offsets and bytes of rows of different lengths.
@@ -168,7 +260,8 @@ fn with_bytes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrow::tests::{booleans, bytes, dictionary, numbers, raw};
+    use crate::arrow::tests::{booleans, bytes, dictionary, format, numbers, raw};
+    use fibula::file::{ColumnBuilder, ColumnValue};
 
     const IDS: [u32; 6] = [2, 0, 3, 1, 4, 2];
 
@@ -210,6 +303,54 @@ mod tests {
             expected
         );
         assert_eq!(bytes(raw(&column.gather(&[]).unwrap())), []);
+    }
+
+    /// Columns of a table file, against the same values in slices.
+    #[test]
+    fn columns_of_files_are_arrays_as_slices_are() {
+        let stored = |kind, values: &[Option<ColumnValue<'_>>]| {
+            let mut builder = ColumnBuilder::new("c", kind);
+            values.iter().for_each(|value| builder.push(value.clone()).unwrap());
+            builder.finish()
+        };
+        let column = stored(ColumnType::U32, &[Some(ColumnValue::U32(15)), None, Some(ColumnValue::U32(35))]);
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!(numbers::<u32>(raw(&array)), [None, None, Some(35), Some(15), None, None]);
+        assert_eq!(array.structs().1.null_count, 4);
+        let array = ValueColumn::from(&column).dictionary(&IDS).unwrap();
+        assert_eq!(numbers::<u32>(raw(&array)), [None, None, Some(2), Some(0), None, None]);
+        assert_eq!(numbers::<u32>(dictionary(&array)), [Some(15), None, Some(35)]);
+
+        let column = stored(ColumnType::U64, &[1, 1 << 40, 3].map(|word| Some(ColumnValue::U64(word))));
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!(numbers::<u64>(raw(&array)), [Some(1 << 40), None, Some(3), Some(1), None, Some(1 << 40)]);
+        assert_eq!(format(&array), "L");
+        let column = stored(ColumnType::I64, &[-1, -2, -3].map(|word| Some(ColumnValue::I64(word))));
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!(numbers::<i64>(raw(&array)), [Some(-2), None, Some(-3), Some(-1), None, Some(-2)]);
+        assert_eq!(format(&array), "l");
+        let column = stored(ColumnType::F64, &[0.5, 1.5, 2.5].map(|word| Some(ColumnValue::F64(word))));
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!(numbers::<f64>(raw(&array)), [Some(1.5), None, Some(2.5), Some(0.5), None, Some(1.5)]);
+        assert_eq!(format(&array), "g");
+        let column =
+            stored(ColumnType::Bool, &[true, true, false].map(|is_true| Some(ColumnValue::Bool(is_true))));
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!(booleans(raw(&array)), [Some(true), None, Some(false), Some(true), None, Some(true)]);
+
+        let texts = ["one", "", "d\u{fc}nn"].map(|text| Some(ColumnValue::Text(text.into())));
+        let column = stored(ColumnType::Text, &texts);
+        let expected = [Some(&b""[..]), None, Some("d\u{fc}nn".as_bytes()), Some(b"one"), None, Some(b"")];
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!((bytes(raw(&array)), format(&array)), (expected.to_vec(), "U"));
+        let array = ValueColumn::from(&column).dictionary(&IDS).unwrap();
+        let values = bytes(dictionary(&array));
+        let entries = numbers::<u32>(raw(&array));
+        assert!(entries.iter().map(|entry| entry.and_then(|at| values[at as usize])).eq(expected));
+        let column = stored(ColumnType::Bytes, &[None, Some(ColumnValue::Bytes(vec![0xff].into()))]);
+        let array = ValueColumn::from(&column).gather(&IDS).unwrap();
+        assert_eq!(bytes(raw(&array)), [Some(&[0xff][..]), None, None, None, None, Some(&[0xff])]);
+        assert_eq!(format(&array), "Z");
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use fibula::Vrfs;
-use fibula::fib::{self, Fib};
+use fibula::fib::{self, Fib, WithLength};
 use fibula::file::{self, Contents, TableFile};
+use fibula::memory::Limits;
 use fibula::net::{NextHop, Route};
 use fibula::rib::Rib;
 use fibula_column::{
@@ -63,6 +64,107 @@ fn a_table_file_answers_by_its_engines_or_by_its_routes() {
     contents.v6.fib = None;
     file::save(&path, &contents).unwrap();
     assert_eq!(ids_of(TableView::from(&TableFile::open(&path).unwrap())), [7, 0, 0, 0, 0]);
+}
+
+/// Tables of both families, some routes within others.
+fn nested() -> (Rib<u32>, Rib<u128>) {
+    let (mut v4, mut v6) = ribs();
+    for (prefix, id) in [("192.0.2.128/25", 7), ("192.0.2.64/26", 3), ("0.0.0.0/1", 1), ("192.0.0.0/16", 7)] {
+        v4.insert(Route::new(prefix.parse().unwrap(), NextHop::new(id).unwrap())).unwrap();
+    }
+    for (prefix, id) in [("2001:db8:7::/48", 9), ("2001:db8::/33", 7), ("::/0", 4)] {
+        v6.insert(Route::new(prefix.parse().unwrap(), NextHop::new(id).unwrap())).unwrap();
+    }
+    (v4, v6)
+}
+
+/// Ids and lengths of columns of every kind, against the longest matches of the routes.
+#[test]
+fn lengths_of_matched_prefixes_are_a_column_of_their_own() {
+    let (v4, v6) = nested();
+    let engine4 = fib::registry::find::<u32>("dir-17-bitmap").unwrap();
+    let engine6 = fib::registry::find::<u128>("dir-btree").unwrap();
+    let (fib4, fib6) = (
+        WithLength::build(&engine4, &v4, Limits::default()).unwrap(),
+        WithLength::build(&engine6, &v6, Limits::default()).unwrap(),
+    );
+    let texts: Vec<String> = (0..1000_u32)
+        .map(|number| match number % 7 {
+            0 => format!("192.0.{}.{}", number % 4, number % 256),
+            1 => format!("10.{}.1.1", number % 256),
+            2 => format!("2001:db8:{:x}::1", number % 9),
+            3 => format!("2001:db8:9{:03x}::", number),
+            4 => "240.0.0.1".to_owned(),
+            5 => format!("3000::{number}"),
+            _ => "x".to_owned(),
+        })
+        .collect();
+    let expected: Vec<(u32, u8)> = texts
+        .iter()
+        .map(|text| {
+            let found = match text.parse() {
+                Ok(core::net::IpAddr::V4(address)) => {
+                    v4.lookup_prefix(address).map(|route| (route.next_hop, route.prefix.len()))
+                }
+                Ok(core::net::IpAddr::V6(address)) => {
+                    v6.lookup_prefix(address).map(|route| (route.next_hop, route.prefix.len()))
+                }
+                Err(_) => None,
+            };
+            found.map_or((0, 0), |(id, len)| (id.id(), len))
+        })
+        .collect();
+    let rows: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+    let entries: Vec<u32> = (0..1000).rev().collect();
+    let columns = [
+        (Column::texts(&rows), expected.clone()),
+        (
+            Column::dictionary(EntryNumbers::from(&entries[..]), Column::texts(&rows)).unwrap(),
+            expected.iter().rev().copied().collect(),
+        ),
+    ];
+    let mut contents = Contents::default();
+    contents.v4.fib = Some(&fib4);
+    contents.v6.fib = Some(&fib6);
+    let mut bytes = Vec::new();
+    contents.write(&mut bytes).unwrap();
+    let file = TableFile::copy_of(std::io::Cursor::new(&bytes), Limits::default()).unwrap();
+    for view in [TableView::new(Some(&fib4), Some(&fib6)), TableView::from(&file)] {
+        for (column, expected) in &columns {
+            let (mut ids, mut lengths, mut plain) = (vec![9; 1000], vec![9; 1000], vec![9; 1000]);
+            let options = LookupOptions::default();
+            let counts = view.lookup_with_lengths(column, &mut ids, &mut lengths, &options).unwrap();
+            assert_eq!(counts, view.lookup(column, &mut plain, &options).unwrap());
+            assert!(ids.iter().copied().zip(lengths).eq(expected.iter().copied()));
+            assert_eq!(ids, plain);
+        }
+    }
+    let column = Column::texts(&rows);
+    let view = TableView::new(Some(&fib4), None);
+    let (mut ids, mut lengths) = (vec![9; 1000], vec![9; 1000]);
+    view.lookup_with_lengths(&column, &mut ids, &mut lengths, &LookupOptions::default()).unwrap();
+    let only4 =
+        texts.iter().zip(&expected).map(|(text, &found)| if text.contains(':') { (0, 0) } else { found });
+    assert!(ids.into_iter().zip(lengths).eq(only4));
+}
+
+#[test]
+fn lengths_that_are_not_known_are_refused() {
+    let (v4, _) = ribs();
+    let engine = fib::build(&v4).unwrap();
+    let column = Column::texts(&TEXTS);
+    let (mut ids, mut lengths) = ([8; 5], [8; 5]);
+    let mut look_up = |view: TableView<'_>, lengths: &mut [u8]| {
+        view.lookup_with_lengths(&column, &mut ids, lengths, &LookupOptions::default())
+    };
+    let error = look_up(TableView::new(Some(&*engine), None), &mut lengths).unwrap_err();
+    assert!(error.to_string().contains("--with-length"), "{error}");
+    assert!(matches!(
+        look_up(TableView::default(), &mut lengths[..4]),
+        Err(ColumnError::Length { other: 4, .. })
+    ));
+    assert!(look_up(TableView::default(), &mut lengths).is_ok());
+    assert_eq!((ids, lengths), ([0; 5], [0; 5]));
 }
 
 #[test]

@@ -64,8 +64,9 @@ impl<K: Key> WithLength<K> {
         Self { fib, matches }
     }
 
-    /// Returns the engine over match ids.
-    pub(crate) fn engine(&self) -> &dyn Fib<K> {
+    /// Returns the engine over match ids, for callers that turn many of them back at once: see [`matched`](Self::matched).
+    #[must_use]
+    pub fn engine(&self) -> &dyn Fib<K> {
         &*self.fib
     }
 
@@ -80,9 +81,11 @@ impl<K: Key> WithLength<K> {
         self.matches.len()
     }
 
-    /// Returns the match of a match id. A file that is mapped may hold anything: `None` if there is no such match.
+    /// Returns the match of a match id: of a number that [`engine`](Self::engine) returns as next hop. `None` if there is no such match,
+    /// since a file that is mapped may hold anything.
     #[inline]
-    fn matched(&self, id: NextHop) -> Option<Match> {
+    #[must_use]
+    pub fn matched(&self, id: NextHop) -> Option<Match> {
         let word = self.matches.get(id.id() as usize - 1)?.read();
         let prefix_len = (word >> LENGTH_AT).min(K::BITS.into()) as u8;
         Some(Match { next_hop: NextHop::new(word as u32)?, prefix_len })

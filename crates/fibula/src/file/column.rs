@@ -325,7 +325,9 @@ impl StoredColumn {
         self.bytes_at(self.place(id)?)
     }
 
-    fn bytes_at(&self, at: usize) -> Option<&[AtomicU8]> {
+    /// Returns the bytes of a value of text or bytes by its [place](Self::place); `None` if there are none.
+    #[must_use]
+    pub fn bytes_at(&self, at: usize) -> Option<&[AtomicU8]> {
         match &self.values {
             ValueWords::Bytes(offsets, bytes) => bytes.get(offsets.range(at)?),
             _ => None,
