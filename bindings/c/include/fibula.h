@@ -76,7 +76,7 @@ typedef struct {
 #define FIBULA_SMALL_PAGES 4u /* do not ask the system for huge pages */
 #define FIBULA_LAST_WINS 8u   /* of several routes for a prefix the last one counts; else the second one is an error */
 #define FIBULA_MASK 16u       /* bits after a prefix's length are cleared; else they are an error */
-#define FIBULA_FASTEST 32u    /* build a larger engine for IPv4, which is faster and cannot be mapped */
+#define FIBULA_FASTEST 32u    /* build a larger engine for IPv4, which is faster */
 
 /* The version of the library, for example "0.1.0", and the instruction set of its batches, for example "avx512". */
 const char *fibula_version(void);
@@ -118,7 +118,8 @@ uint64_t fibula_table_bytes(const fibula_table *table);            /* all that i
 int64_t fibula_table_count(const fibula_table *table, int family); /* routes of family 4 or 6 */
 const char *fibula_table_engine(const fibula_table *table, int family); /* its name, or NULL */
 
-/* The bytes that a file has for an id. They belong to the table and live as long as it does; they do not end with 0. */
+/* The bytes that the first column has for an id, if that is one of text or bytes. They belong to the table and live as long as it does;
+ * they do not end with 0. */
 int fibula_value(const fibula_table *table, uint32_t id, const uint8_t **value, size_t *bytes);
 
 /* Calls `each` for every route, by address and then by length, until it returns something else than 0, which is returned then; let it
@@ -127,6 +128,55 @@ int fibula_iterate4(const fibula_table *table, int (*each)(uint32_t address, uin
                     void *user);
 int fibula_iterate6(const fibula_table *table,
                     int (*each)(const uint8_t *address, uint8_t length, uint32_t id, void *user), void *user);
+
+/* ---- values ---- */
+
+/* A table may have columns of values by id: those of its file (`fibula compile --value country:text --value asn:u32`), or those of
+ * fibula_table_with_values. Columns are numbered from 0 on. A value that is missing is FIBULA_E_ABSENT, and the wrong type is
+ * FIBULA_E_ARGUMENT. */
+#define FIBULA_U32 1u
+#define FIBULA_U64 2u
+#define FIBULA_I64 3u
+#define FIBULA_F64 4u
+#define FIBULA_BOOL 5u
+#define FIBULA_UTF8 6u /* text, as UTF-8 */
+#define FIBULA_BYTES 7u
+
+typedef struct {
+    const char *name; /* ends with 0; lives as long as the table */
+    uint64_t count;   /* of values: the ids from 1 on, unless a file of version 1 has ids with gaps */
+    uint32_t type;    /* FIBULA_U32 ... */
+    uint32_t reserved;
+} fibula_column;
+
+int64_t fibula_column_count(const fibula_table *table);
+int fibula_column_at(const fibula_table *table, uint32_t number, fibula_column *column);
+int64_t fibula_column_find(const fibula_table *table, const char *name); /* its number, or FIBULA_E_ABSENT */
+
+int fibula_value_u32(const fibula_table *table, uint32_t column, uint32_t id, uint32_t *value);
+int fibula_value_u64(const fibula_table *table, uint32_t column, uint32_t id, uint64_t *value);
+int fibula_value_i64(const fibula_table *table, uint32_t column, uint32_t id, int64_t *value);
+int fibula_value_f64(const fibula_table *table, uint32_t column, uint32_t id, double *value);
+int fibula_value_bool(const fibula_table *table, uint32_t column, uint32_t id, uint8_t *value); /* 1 or 0 */
+
+/* Of text and of bytes. They belong to the table, are not copied, and do not end with 0. */
+int fibula_value_bytes(const fibula_table *table, uint32_t column, uint32_t id, const uint8_t **value, size_t *bytes);
+
+/* Columns that a caller has: value `i` is that of id i + 1. */
+typedef struct {
+    const char *name;
+    const void *values;     /* uint32_t, uint64_t, int64_t, double, uint8_t (FIBULA_BOOL), or const char * for text and bytes, where NULL
+                             * is a missing value */
+    const size_t *lengths;  /* of texts, which may be NULL where all end with 0, and of bytes */
+    const uint8_t *valid;   /* a byte for each value, 0 where it is missing; NULL: all are there */
+    size_t count;
+    uint32_t type;
+    uint32_t reserved;      /* 0 */
+} fibula_values;
+
+/* A table with the same routes, which are shared, and these columns, which are copied. fibula_table_save writes them too. */
+int fibula_table_with_values(const fibula_table *table, const fibula_values *columns, size_t count, fibula_table **result,
+                             fibula_error *error);
 
 /* ---- lookups ---- */
 
@@ -141,6 +191,13 @@ int fibula_lookup4_bulk(const fibula_table *table, const void *addresses, size_t
                         size_t count);
 int fibula_lookup6_bulk(const fibula_table *table, const void *addresses, size_t stride, uint32_t flags, uint32_t *ids,
                         size_t count);
+
+/* The same, and the length of the matched prefix of address `i` in lengths[i]; 0 where the id is 0. FIBULA_E_ABSENT where the table does
+ * not know lengths: `fibula compile --with-length` makes files that do. */
+int fibula_lookup4_lengths(const fibula_table *table, const void *addresses, size_t stride, uint32_t flags, uint32_t *ids,
+                           uint8_t *lengths, size_t count);
+int fibula_lookup6_lengths(const fibula_table *table, const void *addresses, size_t stride, uint32_t flags, uint32_t *ids,
+                           uint8_t *lengths, size_t count);
 
 #define FIBULA_V4_MAPPED 2u      /* ::ffff:0:0/96 is looked up among the IPv4 routes */
 #define FIBULA_REFUSE_INVALID 4u /* an invalid row is FIBULA_E_INVALID; else it has id 0 and is counted */
@@ -165,6 +222,12 @@ int64_t fibula_lookup_arrow(const fibula_table *table, const struct ArrowSchema 
 int64_t fibula_lookup_arrow_ids(const fibula_table *table, const struct ArrowSchema *schema,
                                 const struct ArrowArray *array, uint32_t threads, uint32_t flags,
                                 struct ArrowSchema *ids_schema, struct ArrowArray *ids_array, fibula_error *error);
+
+/* The values of ids, one for each: an array of uint32, uint64, int64, double, bool, large_string or large_binary, with nulls where a value
+ * is missing and for id 0. With FIBULA_DICTIONARY the ids are entries of a dictionary of all values. The caller releases it. */
+#define FIBULA_DICTIONARY 1u
+int fibula_values_arrow(const fibula_table *table, uint32_t column, const uint32_t *ids, size_t count, uint32_t flags,
+                        struct ArrowSchema *values_schema, struct ArrowArray *values_array, fibula_error *error);
 
 /* ---- live tables ---- */
 

@@ -25,12 +25,10 @@ pub unsafe extern "C" fn fibula_follower_open(
     unsafe {
         make(follower, error, || {
             let (file, options) = (path(file)?, Options::read(options)?);
-            let copied = || Follower::open_within(file, options.limits());
             let opened = if options.has(MAP) {
-                Follower::map(file)
-                    .or_else(|error| if error.is_not_mapped() { copied() } else { Err(error) })?
+                Follower::map(file)?
             } else {
-                copied()?
+                Follower::open_within(file, options.limits())?
             };
             Ok(owned(Following(Mutex::new(opened))))
         })

@@ -8,6 +8,7 @@
 //! lookup.rs  lookups of one address and of many
 //! live.rs    tables that change, and their readers
 //! follow.rs  files that are replaced
+//! values.rs  columns of values by id
 //! vrf.rs     many tables in one handle
 //! ```
 
@@ -26,6 +27,7 @@ mod live;
 mod lookup;
 mod options;
 mod table;
+mod values;
 mod vrf;
 
 use std::ffi::{CStr, c_char};

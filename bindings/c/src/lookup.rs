@@ -1,12 +1,15 @@
 //! Lookups of one address and of many.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 
 use engine::net::NextHop;
 use fibula_column::arrow::{self, ArrowArray, ArrowSchema, OwnedArray};
-use fibula_column::{AddressLayout, Column, LookupCounts, LookupOptions, TableView, V4MappedRule};
+use fibula_column::{
+    AddressLayout, Column, ColumnError, LookupCounts, LookupOptions, TableView, V4MappedRule,
+};
 
-use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, counted};
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
 use crate::input::{elements, elements_mut, handle, put};
 use crate::table::Table;
 
@@ -273,10 +276,63 @@ pub unsafe extern "C" fn fibula_lookup_arrow_ids(
                 .map_err(|_| Failure::new(Code::Memory, "out of memory for the ids"))?;
             ids.resize(column.len(), 0);
             let counts = view.lookup(&column, &mut ids, &options)?;
-            let (schema, array) = OwnedArray::of_ids(ids).into_structs();
-            put(ids_schema, schema)?;
-            put(ids_array, array)?;
+            put_array(OwnedArray::of_ids(ids), ids_schema, ids_array)?;
             Ok(counts.invalid as i64)
         })
     }
+}
+
+/// Writes an array to its places, for the caller to release.
+///
+/// # Safety
+/// The places are NULL or can be written to.
+pub unsafe fn put_array(
+    array: OwnedArray,
+    schema_place: *mut ArrowSchema,
+    array_place: *mut ArrowArray,
+) -> Outcome<()> {
+    if schema_place.is_null() || array_place.is_null() {
+        return Err(Failure::argument("the place for the result is NULL"));
+    }
+    let (schema, array) = array.into_structs();
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(schema_place, schema)?;
+        put(array_place, array)
+    }
+}
+
+/// Declares the two calls that also write the lengths of matched prefixes.
+macro_rules! length_calls {
+    ($($name:ident, $of:ident;)+) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            table: *const Table,
+            addresses: *const c_void,
+            stride: usize,
+            flags: u32,
+            ids: *mut u32,
+            lengths: *mut u8,
+            count: usize,
+        ) -> c_int {
+            // SAFETY: as in `fibula_lookup4`.
+            unsafe {
+                call(ptr::null_mut(), || {
+                    let view = handle(table, "the table is NULL")?.view();
+                    let column = $of(addresses, stride, flags, count)?;
+                    let (ids, lengths) = (elements_mut(ids, count)?, elements_mut(lengths, count)?);
+                    let found = view.lookup_with_lengths(&column, ids, lengths, &LookupOptions::default());
+                    found.map(drop).map_err(|error| match error {
+                        ColumnError::Lengths => Failure::new(Code::Absent, error.to_string()),
+                        error => error.into(),
+                    })
+                })
+            }
+        }
+    )+};
+}
+
+length_calls! {
+    fibula_lookup4_lengths, column4;
+    fibula_lookup6_lengths, column6;
 }

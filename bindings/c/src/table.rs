@@ -1,13 +1,13 @@
 //! Tables that do not change: opened from files, or built from arrays.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::Arc;
 
 use engine::fib::{DualFib, Fib, registry};
-use engine::file::{self, Contents, Half, StoredRoutes, TableFile};
+use engine::file::{self, Contents, Half, StoredColumn, StoredRoutes, TableFile};
 use engine::net::{Key, NextHop, Route, Routes};
 use engine::rib::{DualRib, Rib};
 use fibula_column::TableView;
@@ -17,11 +17,18 @@ use crate::input::{elements, handle, make, path, put};
 use crate::options::{FASTEST, LAST_WINS, MAP, Options, OptionsPlace, VERIFY};
 
 /// `fibula_table`. C counts references to it; each is one of an `Arc`.
-pub struct Table(Source);
+pub struct Table {
+    source: Source,
+    /// Values that were given to the table; those of the file otherwise.
+    columns: Vec<StoredColumn>,
+    /// The names of the columns, with their ends.
+    names: Vec<CString>,
+}
 
+#[derive(Clone)]
 enum Source {
     File(Arc<TableFile>),
-    Built(Box<Built>),
+    Built(Arc<Built>),
 }
 
 struct Built {
@@ -42,7 +49,27 @@ pub struct RoutesPlace {
 
 impl Table {
     pub fn of_file(file: Arc<TableFile>) -> Self {
-        Self(Source::File(file))
+        let names = names(file.columns());
+        Self { source: Source::File(file), columns: Vec::new(), names }
+    }
+
+    /// Returns the same routes with these columns.
+    pub fn with_columns(&self, columns: Vec<StoredColumn>) -> Self {
+        let names = names(&columns);
+        Self { source: self.source.clone(), columns, names }
+    }
+
+    /// Returns the columns of values.
+    pub fn columns(&self) -> &[StoredColumn] {
+        match &self.source {
+            Source::File(file) if self.columns.is_empty() => file.columns(),
+            _ => &self.columns,
+        }
+    }
+
+    /// Returns the name of a column, which ends with 0.
+    pub fn name(&self, column: usize) -> Option<&CStr> {
+        self.names.get(column).map(CString::as_c_str)
     }
 
     /// Compiles routes.
@@ -51,11 +78,12 @@ impl Table {
         let names = [if fast { "dir-18-lines" } else { "dir-17-bitmap" }, "dir-btree"];
         let v4 = built::<u32>(names[0], &ribs.v4, options)?;
         let v6 = built::<u128>(names[1], &ribs.v6, options)?;
-        Ok(Self(Source::Built(Box::new(Built { fibs: DualFib { v4, v6 }, ribs, engines: names }))))
+        let built = Arc::new(Built { fibs: DualFib { v4, v6 }, ribs, engines: names });
+        Ok(Self { source: Source::Built(built), columns: Vec::new(), names: Vec::new() })
     }
 
     pub fn view(&self) -> TableView<'_> {
-        match &self.0 {
+        match &self.source {
             Source::File(file) => TableView::from(&**file),
             Source::Built(built) => TableView::from(&built.fibs),
         }
@@ -63,7 +91,7 @@ impl Table {
 
     #[inline]
     pub fn lookup4(&self, key: u32) -> Option<NextHop> {
-        match &self.0 {
+        match &self.source {
             Source::File(file) => file.v4.lookup(key),
             Source::Built(built) => built.fibs.v4.lookup_key(key),
         }
@@ -71,7 +99,7 @@ impl Table {
 
     #[inline]
     pub fn lookup6(&self, key: u128) -> Option<NextHop> {
-        match &self.0 {
+        match &self.source {
             Source::File(file) => file.v6.lookup(key),
             Source::Built(built) => built.fibs.v6.lookup_key(key),
         }
@@ -81,6 +109,11 @@ impl Table {
     pub fn into_raw(self) -> *mut Self {
         Arc::into_raw(Arc::new(self)).cast_mut()
     }
+}
+
+/// Names of files have no control characters, and so no 0 inside.
+fn names(columns: &[StoredColumn]) -> Vec<CString> {
+    columns.iter().map(|column| CString::new(column.name()).unwrap_or_default()).collect()
 }
 
 fn built<K: Key>(name: &str, rib: &Rib<K>, options: &Options) -> Outcome<Box<dyn Fib<K>>> {
@@ -93,16 +126,12 @@ pub fn open(path: &std::path::Path, options: &Options) -> Outcome<TableFile> {
     if !options.has(MAP) {
         return Ok(TableFile::open_within(path, options.limits())?);
     }
-    match TableFile::map(path) {
-        Ok(file) => {
-            if options.has(VERIFY) {
-                file.verify()?;
-            }
-            Ok(file)
-        }
-        Err(error) if error.is_not_mapped() => Ok(TableFile::open_within(path, options.limits())?),
-        Err(error) => Err(error.into()),
+    let file = TableFile::map(path)?;
+    // A copy was verified.
+    if options.has(VERIFY) && file.is_mapped() {
+        file.verify()?;
     }
+    Ok(file)
 }
 
 #[unsafe(no_mangle)]
@@ -204,8 +233,9 @@ pub unsafe extern "C" fn fibula_table_save(
     // SAFETY: as in `fibula_table_open`.
     unsafe {
         call(error, || {
+            let table = handle(table, "the table is NULL")?;
             let mut contents = Contents::default();
-            match &handle(table, "the table is NULL")?.0 {
+            match &table.source {
                 Source::Built(built) => {
                     contents.v4 = Half::new(&*built.fibs.v4, &built.ribs.v4);
                     contents.v6 = Half::new(&*built.fibs.v6, &built.ribs.v6);
@@ -215,8 +245,18 @@ pub unsafe extern "C" fn fibula_table_save(
                     contents.v4.routes = file.v4.routes.as_ref().map(|routes| routes as &dyn Routes<u32>);
                     contents.v6.fib = file.v6.fib.as_deref();
                     contents.v6.routes = file.v6.routes.as_ref().map(|routes| routes as &dyn Routes<u128>);
-                    contents.values = file.values().map(|(id, value)| (id, value.to_vec())).collect();
                 }
+            }
+            match table.columns() {
+                // Ids of a file of version 1 may have gaps, which they keep.
+                [column] if column.ids().is_some() => {
+                    for (id, _) in column.iter() {
+                        let mut value = Vec::new();
+                        column.append(id, &mut value);
+                        contents.values.insert(id, value);
+                    }
+                }
+                columns => contents.columns = columns.iter().collect(),
             }
             Ok(file::save(path(file)?, &contents)?)
         })
@@ -244,7 +284,7 @@ pub unsafe extern "C" fn fibula_table_unref(table: *mut Table) {
 pub unsafe extern "C" fn fibula_table_is_mapped(table: *const Table) -> c_int {
     // SAFETY: as in `fibula_table_open`.
     let table = unsafe { table.as_ref() };
-    table.map_or(0, |table| c_int::from(matches!(&table.0, Source::File(file) if file.is_mapped())))
+    table.map_or(0, |table| c_int::from(matches!(&table.source, Source::File(file) if file.is_mapped())))
 }
 
 #[unsafe(no_mangle)]
@@ -252,7 +292,7 @@ pub unsafe extern "C" fn fibula_table_bytes(table: *const Table) -> u64 {
     answer(0, || {
         // SAFETY: as in `fibula_table_open`.
         let Some(table) = (unsafe { table.as_ref() }) else { return 0 };
-        let memory = match &table.0 {
+        let memory = match &table.source {
             Source::File(file) => file.memory(),
             Source::Built(built) => built.fibs.memory() + built.ribs.memory(),
         };
@@ -263,7 +303,7 @@ pub unsafe extern "C" fn fibula_table_bytes(table: *const Table) -> u64 {
 /// Returns the routes of a family.
 fn routes(table: &Table, family: c_int) -> Outcome<usize> {
     let absent = || Failure::new(Code::Absent, "the file has no routes of this family, only an engine");
-    match (&table.0, family) {
+    match (&table.source, family) {
         (Source::Built(built), 4) => Ok(built.ribs.v4.len()),
         (Source::Built(built), 6) => Ok(built.ribs.v6.len()),
         (Source::File(file), 4) if file.v4.is_empty() => Ok(0),
@@ -284,7 +324,7 @@ pub unsafe extern "C" fn fibula_table_count(table: *const Table, family: c_int) 
 pub unsafe extern "C" fn fibula_table_engine(table: *const Table, family: c_int) -> *const c_char {
     // SAFETY: as in `fibula_table_open`.
     let Some(table) = (unsafe { table.as_ref() }) else { return ptr::null() };
-    let name = match (&table.0, family) {
+    let name = match (&table.source, family) {
         (Source::Built(built), 4) => Some(built.engines[0]),
         (Source::Built(built), 6) => Some(built.engines[1]),
         (Source::File(file), 4) => file.v4.engine,
@@ -315,14 +355,32 @@ pub unsafe extern "C" fn fibula_value(
     // SAFETY: as in `fibula_table_open`.
     unsafe {
         call(ptr::null_mut(), || {
-            let found = match &handle(table, "the table is NULL")?.0 {
-                Source::File(file) => NextHop::new(id).and_then(|id| file.value(id)),
-                Source::Built(_) => None,
-            };
-            let found = found.ok_or_else(|| Failure::new(Code::Absent, "the id has no value"))?;
-            put(value, found.as_ptr())?;
-            put(bytes, found.len())
+            let table = handle(table, "the table is NULL")?;
+            let column = table
+                .columns()
+                .first()
+                .ok_or_else(|| Failure::new(Code::Absent, "the table has no values"))?;
+            put_bytes(column, id, value, bytes)
         })
+    }
+}
+
+/// Writes where the bytes of a value are.
+///
+/// # Safety
+/// The places are NULL or can be written to.
+pub unsafe fn put_bytes(
+    column: &StoredColumn,
+    id: u32,
+    value: *mut *const u8,
+    bytes: *mut usize,
+) -> Outcome<()> {
+    let found = NextHop::new(id).and_then(|id| column.bytes(id));
+    let found = found.ok_or_else(|| Failure::new(Code::Absent, "the id has no value of text or bytes"))?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(value, found.as_ptr().cast())?;
+        put(bytes, found.len())
     }
 }
 
@@ -355,7 +413,7 @@ pub unsafe extern "C" fn fibula_iterate4(
             let mut each =
                 |route: Route<u32>| each(route.prefix.addr(), route.prefix.len(), route.next_hop.id(), user);
             routes(table, 4)?;
-            Ok(match &table.0 {
+            Ok(match &table.source {
                 Source::Built(built) => iterate(built.ribs.v4.iter(), &mut each),
                 Source::File(file) => match &file.v4.routes {
                     Some(routes) => iterate(routes.iter(), &mut each),
@@ -382,7 +440,7 @@ pub unsafe extern "C" fn fibula_iterate6(
                 each(address.as_ptr(), route.prefix.len(), route.next_hop.id(), user)
             };
             routes(table, 6)?;
-            Ok(match &table.0 {
+            Ok(match &table.source {
                 Source::Built(built) => iterate(built.ribs.v6.iter(), &mut each),
                 Source::File(file) => match &file.v6.routes {
                     Some(routes) => iterate(routes.iter(), &mut each),

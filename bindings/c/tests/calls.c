@@ -1,8 +1,25 @@
-/* Every call, with what it must answer and what it must refuse: calls FOLDER prints what differs. */
+/* Every call, with what it must answer and what it must refuse: calls FOLDER FILE prints what differs. FILE
+ * knows the lengths of matched prefixes. */
 #include <fibula.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* As Arrow's C data interface has them. */
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
 
 static int wrong;
 
@@ -88,12 +105,12 @@ static void tables(const char *folder) {
     IS(1, fibula_table_ref(mapped) == mapped);
     fibula_table_unref(mapped);
     IS(1, fibula_lookup4(mapped, 0x0a020001));
-    /* A file of an engine that cannot be mapped is copied. */
+    /* The larger engine is mapped too. */
     fibula_table *fast = table_of_three(FIBULA_FASTEST), *copied;
     IS(0, strcmp(fibula_table_engine(fast, 4), "dir-18-lines"));
     IS(0, fibula_table_save(fast, path, &error));
     IS(0, fibula_table_open(path, &options, &copied, &error));
-    IS(0, fibula_table_is_mapped(copied));
+    IS(1, fibula_table_is_mapped(copied));
     IS(0x7fffffff, fibula_lookup4(copied, 0x0a010001));
     /* The file that was mapped is another one now; the mapping goes on. */
     IS(0x7fffffff, fibula_lookup4(mapped, 0x0a010001));
@@ -139,6 +156,182 @@ static void tables(const char *folder) {
     IS(1, fibula_table_engine(NULL, 4) == NULL);
     IS(1, fibula_table_ref(NULL) == NULL);
     fibula_table_unref(NULL);
+    fibula_table_unref(table);
+}
+
+static void is_text(const fibula_table *table, uint32_t column, uint32_t id, const char *expected) {
+    const uint8_t *value = NULL;
+    size_t bytes = 0;
+    IS(0, fibula_value_bytes(table, column, id, &value, &bytes));
+    IS(strlen(expected), bytes);
+    IS(0, memcmp(value, expected, bytes));
+}
+
+/* Columns of a table, and of the file that it is saved to. */
+static void has_values(const fibula_table *table) {
+    fibula_column column;
+    uint32_t u32 = 0;
+    uint64_t u64 = 0;
+    int64_t i64 = 0;
+    double f64 = 0;
+    uint8_t truth = 9;
+    const uint8_t *value;
+    size_t bytes;
+    IS(7, fibula_column_count(table));
+    IS(0, fibula_column_at(table, 0, &column));
+    IS(0, strcmp(column.name, "asn"));
+    IS(3, column.count);
+    IS(FIBULA_U32, column.type);
+    IS(0, fibula_column_at(table, 6, &column));
+    IS(0, strcmp(column.name, "raw"));
+    IS(FIBULA_BYTES, column.type);
+    IS(FIBULA_E_ABSENT, fibula_column_at(table, 7, &column));
+    IS(FIBULA_E_ARGUMENT, fibula_column_at(table, 0, NULL));
+    IS(5, fibula_column_find(table, "country"));
+    IS(FIBULA_E_ABSENT, fibula_column_find(table, "Country"));
+    IS(FIBULA_E_ARGUMENT, fibula_column_find(table, NULL));
+    IS(0, fibula_value_u32(table, 0, 3, &u32));
+    IS(4200000000u, u32);
+    IS(FIBULA_E_ABSENT, fibula_value_u32(table, 0, 2, &u32));
+    IS(FIBULA_E_ABSENT, fibula_value_u32(table, 0, 4, &u32));
+    IS(FIBULA_E_ABSENT, fibula_value_u32(table, 0, 0, &u32));
+    IS(FIBULA_E_ABSENT, fibula_value_u32(table, 0, 0xffffffff, &u32));
+    IS(FIBULA_E_ABSENT, fibula_value_u32(table, 9, 1, &u32));
+    IS(FIBULA_E_ARGUMENT, fibula_value_u32(table, 1, 1, &u32));
+    IS(FIBULA_E_ARGUMENT, fibula_value_u32(table, 0, 1, NULL));
+    IS(0, fibula_value_u64(table, 1, 1, &u64));
+    IS(1, u64 == UINT64_MAX);
+    IS(0, fibula_value_i64(table, 2, 1, &i64));
+    IS(-5, i64);
+    IS(0, fibula_value_f64(table, 3, 2, &f64));
+    IS(1, f64 == 48.25);
+    IS(0, fibula_value_bool(table, 4, 1, &truth));
+    IS(1, truth);
+    IS(0, fibula_value_bool(table, 4, 2, &truth));
+    IS(0, truth);
+    is_text(table, 5, 1, "DE");
+    is_text(table, 5, 3, "");
+    IS(FIBULA_E_ABSENT, fibula_value_bytes(table, 5, 2, &value, &bytes));
+    IS(FIBULA_E_ARGUMENT, fibula_value_bytes(table, 0, 1, &value, &bytes));
+    is_text(table, 6, 1, "ab");
+    /* The first column has numbers, so it has no bytes. */
+    IS(FIBULA_E_ABSENT, fibula_value(table, 1, &value, &bytes));
+
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    const uint32_t ids[] = {3, 0, 1, 2};
+    IS(0, fibula_values_arrow(table, 0, ids, 4, 0, &schema, &array, &error));
+    IS(0, strcmp(schema.format, "I"));
+    IS(4, array.length);
+    IS(2, array.null_count);
+    IS(5, ((const uint8_t *)array.buffers[0])[0]);
+    IS(4200000000u, ((const uint32_t *)array.buffers[1])[0]);
+    IS(64500, ((const uint32_t *)array.buffers[1])[2]);
+    schema.release(&schema);
+    array.release(&array);
+    IS(0, fibula_values_arrow(table, 5, ids, 4, FIBULA_DICTIONARY, &schema, &array, &error));
+    IS(0, strcmp(schema.dictionary->format, "U"));
+    IS(3, array.dictionary->length);
+    IS(2, array.null_count);
+    schema.release(&schema);
+    array.release(&array);
+    IS(FIBULA_E_ARGUMENT, fibula_values_arrow(table, 0, ids, 4, 2, &schema, &array, &error));
+    IS(FIBULA_E_ABSENT, fibula_values_arrow(table, 7, ids, 4, 0, &schema, &array, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_values_arrow(table, 0, ids, 4, 0, NULL, &array, &error));
+}
+
+static void values(const char *folder) {
+    const uint32_t asn[] = {64500, 1, 4200000000u};
+    const uint64_t counts[] = {UINT64_MAX};
+    const int64_t offsets[] = {-5};
+    const double latitudes[] = {-1.5, 48.25};
+    const uint8_t open[] = {1, 0, 7}, valid[] = {1, 0, 1};
+    const char *countries[] = {"DE", NULL, ""}, *raw[] = {"abc"};
+    const size_t lengths[] = {2};
+    fibula_values columns[] = {
+        {"asn", asn, NULL, valid, 3, FIBULA_U32, 0},           {"count", counts, NULL, NULL, 1, FIBULA_U64, 0},
+        {"offset", offsets, NULL, NULL, 1, FIBULA_I64, 0},     {"latitude", latitudes, NULL, NULL, 2, FIBULA_F64, 0},
+        {"open", open, NULL, NULL, 3, FIBULA_BOOL, 0},         {"country", countries, NULL, NULL, 3, FIBULA_UTF8, 0},
+        {"raw", raw, lengths, NULL, 1, FIBULA_BYTES, 0},
+    };
+    char path[4096];
+    snprintf(path, sizeof path, "%s/values.fibula", folder);
+    fibula_table *table = table_of_three(0), *with, *file;
+    IS(0, fibula_column_count(table));
+    IS(0, fibula_table_with_values(table, columns, 7, &with, &error));
+    fibula_table_unref(table);
+    IS(1, fibula_lookup4(with, 0x0a020001));
+    has_values(with);
+    IS(0, fibula_table_save(with, path, &error));
+    fibula_options options = FIBULA_OPTIONS;
+    for (int mapped = 0; mapped < 2; mapped++) {
+        options.flags = mapped ? FIBULA_MAP : 0;
+        IS(0, fibula_table_open(path, &options, &file, &error));
+        IS(mapped, fibula_table_is_mapped(file));
+        has_values(file);
+        /* The file's columns give way to others. */
+        fibula_table *other;
+        IS(0, fibula_table_with_values(file, &columns[1], 1, &other, &error));
+        IS(1, fibula_column_count(other));
+        IS(7, fibula_column_count(file));
+        fibula_table_unref(other);
+        uint32_t ids[1];
+        uint8_t matched[1];
+        const uint32_t address = 0x0a020001;
+        IS(FIBULA_E_ABSENT, fibula_lookup4_lengths(file, &address, 0, 0, ids, matched, 1));
+        fibula_table_unref(file);
+    }
+    fibula_table *refused;
+    columns[1].name = "asn";
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, columns, 7, &refused, &error));
+    says(-1, "different names");
+    IS(1, refused == NULL);
+    columns[1].name = "line\n";
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, columns, 7, &refused, &error));
+    columns[1].name = NULL;
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, columns, 7, &refused, &error));
+    columns[1].name = "count";
+    columns[1].type = 8;
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, columns, 7, &refused, &error));
+    columns[1].type = FIBULA_U64;
+    columns[6].lengths = NULL;
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, columns, 7, &refused, &error));
+    columns[6].lengths = lengths;
+    countries[2] = "\xff";
+    IS(FIBULA_E_INVALID, fibula_table_with_values(with, columns, 7, &refused, &error));
+    says(2, "not UTF-8");
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, columns, 0, &refused, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(NULL, columns, 7, &refused, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_table_with_values(with, NULL, 7, &refused, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_column_count(NULL));
+    fibula_table_unref(with);
+}
+
+/* A file that knows the lengths of matched prefixes. */
+static void lengths_of(const char *path) {
+    fibula_table *table;
+    fibula_options options = FIBULA_OPTIONS;
+    options.flags = FIBULA_MAP;
+    IS(0, fibula_table_open(path, &options, &table, &error));
+    const uint32_t addresses[] = {0x0a010101, 0x0a020304, 0x0b000000};
+    uint32_t ids[3], id6, asn;
+    uint8_t lengths[3], length6;
+    IS(0, fibula_lookup4_lengths(table, addresses, 0, 0, ids, lengths, 3));
+    IS(16, lengths[0]);
+    IS(8, lengths[1]);
+    IS(0, lengths[2]);
+    IS(0, ids[2]);
+    IS(ids[0], fibula_lookup4(table, addresses[0]));
+    IS(0, fibula_lookup6_lengths(table, host6, 0, 0, &id6, &length6, 1));
+    IS(32, length6);
+    /* Two prefixes of different lengths have one value. */
+    IS(ids[0], ids[1]);
+    IS(0, fibula_value_u32(table, 0, ids[0], &asn));
+    IS(64500, asn);
+    IS(0, fibula_value_u32(table, 0, id6, &asn));
+    IS(64501, asn);
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_lengths(table, addresses, 0, 0, ids, NULL, 3));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup4_lengths(NULL, addresses, 0, 0, ids, lengths, 3));
     fibula_table_unref(table);
 }
 
@@ -320,9 +513,11 @@ static void many_tables(void) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 2) return 2;
+    if (count != 3) return 2;
     IS(1, strlen(fibula_version()) >= 5 && strlen(fibula_isa()) >= 4);
     tables(arguments[1]);
+    values(arguments[1]);
+    lengths_of(arguments[2]);
     builds();
     lookups();
     live_tables();

@@ -5,6 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use engine::fib::{WithLength, registry};
+use engine::file::{self, ColumnBuilder, ColumnType, ColumnValue, Contents};
+use engine::memory::Limits;
+use engine::net::{IpPrefix, NextHop};
+use engine::rib::DualRib;
+
 /// The folder of this crate.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -185,12 +191,32 @@ fn every_call() {
     let folder = Folder::new("calls");
     let program = folder.0.join("calls");
     compile("cc", &["-std=c99", "-O1"], &Path::new(HERE).join("tests/calls.c"), &program, true);
-    assert_eq!(text(run(Command::new(&program).arg(&folder.0))), "");
+    let file = folder.0.join("lengths.fibula");
+    with_lengths(&file);
+    assert_eq!(text(run(Command::new(&program).arg(&folder.0).arg(&file))), "");
     if has("valgrind") {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q"]);
-        assert_eq!(text(run(valgrind.arg(&program).arg(&folder.0))), "");
+        assert_eq!(text(run(valgrind.arg(&program).arg(&folder.0).arg(&file))), "");
     }
+}
+
+/// Writes a file that knows the lengths of matched prefixes, as `fibula compile --with-length` does.
+fn with_lengths(path: &Path) {
+    let mut ribs = DualRib::default();
+    for (prefix, id) in [("10.0.0.0/8", 1), ("10.1.0.0/16", 1), ("2001:db8::/32", 2)] {
+        ribs.insert(prefix.parse::<IpPrefix>().unwrap(), NextHop::new(id).unwrap()).unwrap();
+    }
+    let (v4, v6) = (registry::find("dir-17-bitmap").unwrap(), registry::find("dir-btree").unwrap());
+    let v4 = WithLength::build(&v4, &ribs.v4, Limits::default()).unwrap();
+    let v6 = WithLength::build(&v6, &ribs.v6, Limits::default()).unwrap();
+    let mut asn = ColumnBuilder::new("asn", ColumnType::U32);
+    [64_500, 64_501].into_iter().for_each(|number| asn.push(Some(ColumnValue::U32(number))).unwrap());
+    let asn = asn.finish();
+    let mut contents = Contents { columns: vec![&asn], ..Contents::default() };
+    contents.v4.fib = Some(&v4);
+    contents.v6.fib = Some(&v6);
+    file::save(path, &contents).unwrap();
 }
 
 #[test]
