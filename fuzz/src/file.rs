@@ -4,7 +4,8 @@
 use std::io::Cursor;
 use std::sync::OnceLock;
 
-use fibula::file::{Contents, Half, TableFile};
+use fibula::fib::WithLength;
+use fibula::file::{ColumnBuilder, ColumnType, Contents, Half, StoredColumn, TableFile};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route};
 use fibula::rib::Rib;
@@ -23,7 +24,7 @@ pub(super) fn open(bytes: &[u8]) {
     look_up(&file);
 }
 
-/// A small file of every structure that files can hold.
+/// A small file of every structure that files can hold, of version 1 and with columns and lengths.
 static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
 
 fn files() -> Vec<Vec<u8>> {
@@ -43,15 +44,37 @@ fn of<K: Key>(put: for<'a> fn(&mut Contents<'a>, Half<'a, K>)) -> Vec<Vec<u8>> {
         rib.insert(Route::new(prefix, next_hop)).expect("memory for a few routes");
     }
     let saved = fibula::fib::engines::<K>().into_iter().filter(fibula::fib::registry::Engine::is_saved);
+    let columns = columns();
     let write = |engine: fibula::fib::registry::Engine<K>| {
         let fib = engine.build(&rib, Limits::default()).expect("memory for a few routes");
         let (mut contents, mut bytes) = (Contents::default(), Vec::new());
         put(&mut contents, Half::new(&*fib, &rib));
         contents.values.insert(NextHop::new(1).expect("not zero"), b"one".to_vec());
         contents.write(&mut bytes).expect("files hold it");
-        bytes
+        let fib = WithLength::build(&engine, &rib, Limits::default()).expect("memory for a few routes");
+        let (mut contents, mut with_length) = (Contents::default(), Vec::new());
+        put(&mut contents, Half::new(&fib, &rib));
+        contents.columns = columns.iter().collect();
+        contents.write(&mut with_length).expect("files hold it");
+        [bytes, with_length]
     };
-    saved.map(write).collect()
+    saved.flat_map(write).collect()
+}
+
+/// A column of every type, with and without missing values.
+fn columns() -> Vec<StoredColumn> {
+    let both = ColumnType::ALL.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
+    both.map(|(kind, lacks)| {
+        let mut column = ColumnBuilder::new(&format!("{kind} {lacks}"), kind);
+        for at in 0..20_u32 {
+            let text =
+                if kind == ColumnType::Bool { (at % 3 == 0).to_string() } else { (at * at).to_string() };
+            let value = kind.parse(&text).filter(|_| !lacks || at % 4 > 0);
+            column.push(value).expect("a value of its type");
+        }
+        column.finish()
+    })
+    .collect()
 }
 
 const LINE: usize = 64;
@@ -84,7 +107,49 @@ fn look_up(bytes: &[u8]) {
     let keys6: Vec<u128> = (0..200).map(|_| random.key()).collect();
     look_up_in(&file.v4, &keys4);
     look_up_in(&file.v6, &keys6);
-    assert!(file.values().all(|(next_hop, value)| file.value(next_hop) == Some(value)));
+    for column in file.columns() {
+        for (id, value) in column.iter() {
+            // A value that is no number is not equal to itself.
+            let same = column.value(id).is_some_and(|again| again.to_string() == value.to_string());
+            assert!(same && value.kind() == column.kind());
+            let mut bytes = Vec::new();
+            assert!(
+                !column.append(id, &mut bytes)
+                    || bytes == value.to_string().into_bytes()
+                    || value.kind() == ColumnType::Bytes
+            );
+        }
+        assert!(column.iter().count() <= column.len());
+    }
+    // Whatever a file holds can be mapped too, or is refused, and each access stays within it.
+    look_at_mapped(bytes);
+}
+
+/// Looks at the columns of a mapped file whose values are altered after all of it was found good.
+fn look_at_mapped(bytes: &[u8]) {
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(format!("fibula-fuzz-file-{process}-{thread:?}"));
+    if std::fs::write(&path, bytes).is_err() {
+        return;
+    }
+    let mut damaged = bytes.to_vec();
+    let from = damaged.len() - damaged.len() / 4;
+    for (at, byte) in damaged[from..].iter_mut().enumerate() {
+        *byte = byte.wrapping_mul(31).wrapping_add(at as u8);
+    }
+    for bytes in [bytes, &damaged] {
+        if std::fs::write(&path, bytes).is_err() {
+            continue;
+        }
+        let Ok(file) = TableFile::map(&path) else { continue };
+        for column in file.columns() {
+            let found = column
+                .iter()
+                .filter(|(id, value)| column.place(*id).is_some() && value.kind() == column.kind());
+            assert!(found.count() <= column.len());
+        }
+    }
+    let _ = std::fs::remove_file(&path);
 }
 
 fn look_up_in<K: Key>(part: &fibula::file::Part<K>, keys: &[K]) {
@@ -93,6 +158,13 @@ fn look_up_in<K: Key>(part: &fibula::file::Part<K>, keys: &[K]) {
             let mut found = vec![None; keys.len()];
             fib.lookup_batch_on(isa, keys, &mut found);
             assert!(keys.iter().zip(found).all(|(&key, found)| fib.lookup_key(key) == found));
+        }
+        if let Some(with_length) = fib.with_length() {
+            for &key in keys {
+                let found = with_length.lookup(key);
+                assert!(found.is_none_or(|found| found.prefix_len <= K::BITS));
+                assert_eq!(found.map(|found| found.next_hop), fib.lookup_key(key));
+            }
         }
     }
     if let Some(routes) = &part.routes {

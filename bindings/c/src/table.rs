@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use engine::fib::{DualFib, Fib, registry};
 use engine::file::{self, Contents, Half, StoredColumn, StoredRoutes, TableFile};
-use engine::net::{Key, NextHop, Route, Routes};
-use engine::rib::{DualRib, Rib};
+use engine::net::{HostBits, Key, NextHop, Route, Routes};
+use engine::rib::{ColumnRules, DualRib, Duplicates, Rib, RibColumnsError};
 use fibula_column::TableView;
 
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
 use crate::input::{elements, handle, make, path, put};
-use crate::options::{FASTEST, LAST_WINS, MAP, Options, OptionsPlace, VERIFY};
+use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
 
 /// `fibula_table`. C counts references to it; each is one of an `Arc`.
 pub struct Table {
@@ -182,46 +182,51 @@ pub unsafe extern "C" fn fibula_table_build(
             let options = Options::read(options)?;
             let mut ribs = DualRib::within(options.limits());
             if let Some(routes) = ipv4.as_ref() {
-                let addresses = elements(routes.addresses.cast::<u32>(), routes.count)?;
-                insert(&mut ribs.v4, addresses.iter().copied(), routes, &options)?;
+                ribs.v4 = rib(elements(routes.addresses.cast::<u32>(), routes.count)?, routes, &options)?;
             }
             if let Some(routes) = ipv6.as_ref() {
-                let addresses = elements(routes.addresses.cast::<[u8; 16]>(), routes.count)?;
-                insert(
-                    &mut ribs.v6,
-                    addresses.iter().map(|bytes| u128::from_be_bytes(*bytes)),
-                    routes,
-                    &options,
-                )?;
+                let bytes = elements(routes.addresses.cast::<[u8; 16]>(), routes.count)?;
+                let mut addresses = Vec::new();
+                addresses
+                    .try_reserve_exact(bytes.len())
+                    .map_err(|_| Failure::new(Code::Memory, "out of memory for the addresses"))?;
+                addresses.extend(bytes.iter().map(|bytes| u128::from_be_bytes(*bytes)));
+                ribs.v6 = rib(&addresses, routes, &options)?;
             }
             Ok(Table::build(ribs, &options)?.into_raw())
         })
     }
 }
 
-/// Inserts the routes of arrays.
+/// Returns the routes of arrays.
 ///
 /// # Safety
 /// The arrays are as long as the routes say.
-unsafe fn insert<K: Key>(
-    rib: &mut Rib<K>,
-    addresses: impl Iterator<Item = K>,
-    routes: &RoutesPlace,
-    options: &Options,
-) -> Outcome<()> {
+unsafe fn rib<K: Key>(addresses: &[K], routes: &RoutesPlace, options: &Options) -> Outcome<Rib<K>> {
     // SAFETY: the caller's promise.
     let (lengths, ids) =
         unsafe { (elements(routes.lengths, routes.count)?, elements(routes.ids, routes.count)?) };
-    for (row, ((address, &len), &id)) in addresses.zip(lengths).zip(ids).enumerate() {
-        let prefix = options.prefix(address, len).map_err(|failure| failure.at(row))?;
-        let next_hop = NextHop::new(id)
-            .ok_or_else(|| Failure::new(Code::Invalid, "0 is not the id of a route").at(row))?;
-        if rib.insert(Route::new(prefix, next_hop))?.is_some() && !options.has(LAST_WINS) {
-            let message = format!("{prefix} is there already; FIBULA_LAST_WINS replaces it");
-            return Err(Failure::new(Code::Invalid, message).at(row));
+    let rules = ColumnRules {
+        host_bits: if options.has(MASK) { HostBits::Mask } else { HostBits::Refuse },
+        duplicates: if options.has(LAST_WINS) { Duplicates::LastWins } else { Duplicates::Refuse },
+        limits: options.limits(),
+    };
+    Rib::from_columns(addresses, lengths, ids, rules).map_err(|error| {
+        let row = error.row();
+        let failure = match error {
+            RibColumnsError::Memory(_) => Failure::new(Code::Memory, error.to_string()),
+            RibColumnsError::Duplicate { prefix, .. } => {
+                let message = format!("{prefix} is there already; FIBULA_LAST_WINS replaces it");
+                Failure::new(Code::Invalid, message)
+            }
+            RibColumnsError::Prefix { error, .. } => Failure::new(Code::Invalid, error.to_string()),
+            error => Failure::new(Code::Invalid, error.to_string()),
+        };
+        match row {
+            Some(row) => failure.at(row),
+            None => failure,
         }
-    }
-    Ok(())
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -111,7 +111,8 @@ fn structures_are_named_or_refused_by_name() {
         ),
         (
             &["--engine", "planb", "--mapped"],
-            "files that can be used where they lie cannot hold 'planb'; choose one of dir-17-bitmap, dir-btree\n",
+            "files that can be used where they lie cannot hold 'planb'; choose one of dir-17-bitmap, dir-18-lines, \
+             dir-btree\n",
         ),
         (&["--engine", "dir-btre"], "no engine 'dir-btre'; did you mean 'dir-btree'?"),
         (&["--engine", "poptrie"], "'poptrie' is in fibula-lab only"),
@@ -141,8 +142,8 @@ fn damaged_files_are_refused_by_their_reasons() {
     };
     refused(&bytes[..last], "truncated: ");
     bytes[last] ^= 1;
-    refused(&bytes, "damaged: the checksum of 'values/bytes' does not match");
+    refused(&bytes, "damaged: the checksum of 'values/0/bytes' does not match");
     bytes[last] ^= 1;
-    bytes[8] = 2;
+    bytes[8] = 3;
     refused(&bytes, "damaged: the checksum of 'header'");
 }

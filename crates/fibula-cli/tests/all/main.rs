@@ -20,5 +20,6 @@ mod rpki;
 mod stream;
 mod support;
 mod tour;
+mod typed;
 mod values;
 mod width;

@@ -1,13 +1,14 @@
 //! Follows a file that is replaced by newer versions.
 
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::memory::Limits;
 
 use super::error::{FileError, FileErrorKind};
+use super::format::HEADER_BYTES;
 use super::table::TableFile;
 
 /// Follows a file that is replaced by renaming: a process that answers from it gets each new table without a restart.
@@ -47,6 +48,8 @@ pub struct Follower {
     way: OpenMode,
     /// The file that is served, or that was refused last.
     seen: Stamp,
+    /// Of the table.
+    stamp: FileStamp,
     table: Arc<TableFile>,
 }
 
@@ -83,9 +86,9 @@ impl Follower {
     }
 
     fn new(path: &Path, way: OpenMode) -> Result<Self, FileError> {
-        let (seen, table) = load(path, way);
-        let (seen, table) = (seen.map_err(|error| FileErrorKind::io("opened")(error).at(path))?, table?);
-        Ok(Self { path: path.to_owned(), way, seen, table: Arc::new(table) })
+        let (stamp, table) = load(path, way);
+        let (stamp, table) = (stamp.map_err(|error| FileErrorKind::io("opened")(error).at(path))?, table?);
+        Ok(Self { path: path.to_owned(), way, seen: stamp.seen.clone(), stamp, table: Arc::new(table) })
     }
 
     /// Checks whether the file was replaced, which takes one system call, and opens the new one. Returns whether
@@ -100,21 +103,28 @@ impl Follower {
             return Ok(false);
         }
         // The file may have been replaced again since the check, so the stamp is taken from the file that is opened.
-        let (seen, table) = load(&self.path, self.way);
-        let seen = seen.map_err(failed)?;
+        let (stamp, table) = load(&self.path, self.way);
+        let stamp = stamp.map_err(failed)?;
         match table {
             Ok(table) => {
-                (self.seen, self.table) = (seen, Arc::new(table));
+                self.seen = stamp.seen.clone();
+                (self.stamp, self.table) = (stamp, Arc::new(table));
                 Ok(true)
             }
             Err(error) => {
                 // For errors of the system the stamp stays as it was, so that the next call tries again.
                 if error.is_of_the_file() {
-                    self.seen = seen;
+                    self.seen = stamp.seen;
                 }
                 Err(error)
             }
         }
+    }
+
+    /// Returns the stamp of the table that was opened last.
+    #[must_use]
+    pub fn stamp(&self) -> FileStamp {
+        self.stamp.clone()
     }
 
     /// Returns the table that was opened last.
@@ -124,7 +134,7 @@ impl Follower {
     }
 }
 
-fn load(path: &Path, way: OpenMode) -> (io::Result<Stamp>, Result<TableFile, FileError>) {
+fn load(path: &Path, way: OpenMode) -> (io::Result<FileStamp>, Result<TableFile, FileError>) {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) => {
@@ -134,12 +144,67 @@ fn load(path: &Path, way: OpenMode) -> (io::Result<Stamp>, Result<TableFile, Fil
         }
     };
     // Before the file is read, so that a change while it is read is noticed later.
-    let seen = file.metadata().map(|metadata| Stamp::of(&metadata));
+    let stamp = FileStamp::of(&file);
     let table = match way {
         OpenMode::Copy(limits) => TableFile::copy_of(&file, limits).map_err(|error| error.of(path)),
         OpenMode::Map => TableFile::map_file(file, path),
     };
-    (seen, table)
+    (stamp, table)
+}
+
+/// Which file it is: its place on the disk, its size, its times and the checksum of its header. Two processes that have equal stamps have
+/// the same table. As text it goes into logs, and beside a path that another process shall open.
+///
+/// ```
+/// use fibula::file::{self, Contents, FileStamp, Follower};
+///
+/// # let folder = std::env::temp_dir().join(format!("fibula-stamp-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("table.fibula");
+/// file::save(&path, &Contents::default())?;
+/// let mut follower = Follower::open(&path)?;
+/// let before = follower.stamp();
+/// assert_eq!(before, FileStamp::of(&std::fs::File::open(&path)?)?);
+/// file::save(&path, &Contents::default())?;
+/// assert!(follower.poll()? && follower.stamp().to_string() != before.to_string());
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileStamp {
+    seen: Stamp,
+    /// Of the first bytes, as far as there are any.
+    header_crc: u32,
+}
+
+impl FileStamp {
+    /// Returns the stamp of a file, whatever is in it. Reads its first bytes, and leaves it at its beginning.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn of(file: &File) -> io::Result<Self> {
+        let seen = Stamp::of(&file.metadata()?);
+        let mut head = Vec::new();
+        let mut input = file;
+        input.rewind()?;
+        input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+        input.rewind()?;
+        Ok(Self { seen, header_crc: crc32fast::hash(&head) })
+    }
+}
+
+impl core::fmt::Display for FileStamp {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        #[cfg(unix)]
+        self.seen.inode.iter().try_for_each(|number| write!(f, "{number:x}-"))?;
+        #[cfg(not(unix))]
+        if let Some(since) =
+            self.seen.modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+        {
+            write!(f, "{:x}-", since.as_nanos())?;
+        }
+        write!(f, "{:x}-{:08x}", self.seen.bytes, self.header_crc)
+    }
 }
 
 /// Distinguishes a file from one that replaced it.

@@ -3,6 +3,7 @@
 //! A [`Rib`] holds the routes of one family, a [`DualRib`] those of both. `get` finds exactly a prefix; `lookup` finds the
 //! longest match.
 
+mod columns;
 mod dual;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use crate::radix::{CoveringRoutes, RadixTree, Subtree};
 
 #[doc(hidden)]
 pub use crate::radix::{Before, Tally};
+pub use columns::{ColumnRules, Duplicates, RibColumnsError};
 pub use dual::DualRib;
 pub(crate) use dual::lookup_prefix;
 

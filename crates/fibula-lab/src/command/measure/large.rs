@@ -116,6 +116,7 @@ fn compile(table: &str, output: &str) -> Outcome {
         v4: Half { fib: fib4.as_deref(), routes: fib4.is_some().then_some(v4 as _) },
         v6: Half { fib: fib6.as_deref(), routes: fib6.is_some().then_some(v6 as _) },
         values: table.next_hops.iter().map(|(id, label)| (id, label.to_string().into_bytes())).collect(),
+        ..Contents::default()
     };
     file::save(output, &contents)?;
     steps.end(&format!("saved, {} bytes", fs::metadata(output)?.len()));

@@ -9,12 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use fibula::fib::WithLength;
 use fibula::fib::registry::Engine;
-use fibula::file::{self, Contents, Half, TableFile};
+use fibula::file::{self, ColumnBuilder, ColumnType, ColumnValue, Contents, Half, TableFile};
 use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
-use fibula_feed::{LoadOptions, LoadedRoutes, Loader};
+use fibula_feed::{Label, LoadOptions, LoadedRoutes, Loader};
 
 use super::Outcome;
 use crate::command::figures::FigureTables;
@@ -55,6 +56,7 @@ pub(super) fn run(args: &TableFileArgs) -> Outcome {
     let tables: Vec<&str> = args.tables.iter().map(String::as_str).collect();
     let mut figures = FigureTables::new("table_file", &args.tables);
     tables.iter().try_for_each(|table| times(&mut figures, table))?;
+    values(&mut figures, &tables)?;
     processes(&mut figures, &tables)?;
     figures.keep(args.record)
 }
@@ -89,7 +91,7 @@ fn times_of<K: Key>(figures: &mut FigureTables, rib: &Rib<K>, put: Put<K>) -> Ou
         K::FAMILY
     );
     figures.table(title, &["", "file, MB", "saved, ms", "opened by copy, ms", "mapped, ms"]);
-    for engine in fibula_published::engines::<K>().into_iter().filter(Engine::is_saved) {
+    for engine in fibula::fib::engines::<K>().into_iter().filter(Engine::is_saved) {
         let fib = engine.build(rib, Limits::default())?;
         for with_routes in [true, false] {
             let mut contents = Contents::default();
@@ -115,6 +117,95 @@ fn times_of<K: Key>(figures: &mut FigureTables, rib: &Rib<K>, put: Put<K>) -> Ou
         }
     }
     Ok(fs::remove_file(&path)?)
+}
+
+/// Files of all tables with the values of their routes: as bytes by id, as the first version has them, and as columns, with and without
+/// the lengths of the matched prefixes.
+fn values(figures: &mut FigureTables, tables: &[&str]) -> Outcome {
+    let loaded = load(tables)?;
+    let (ribs, labels) = (&loaded.ribs, &loaded.next_hops);
+    let v4 = fibula_published::find::<u32>("dir-18-lines")?;
+    let v6 = fibula_published::find::<u128>("dir-btree")?;
+    let fibs = (v4.build(&ribs.v4, Limits::default())?, v6.build(&ribs.v6, Limits::default())?);
+    let lengths = (
+        WithLength::build(&v4, &ribs.v4, Limits::default())?,
+        WithLength::build(&v6, &ribs.v6, Limits::default())?,
+    );
+    let mut text = ColumnBuilder::new("value", ColumnType::Text);
+    let mut number = ColumnBuilder::new("number", ColumnType::U32);
+    for (_, label) in labels.iter() {
+        text.push(Some(ColumnValue::Text(label.to_string().into())))?;
+        let value = if let Label::Number(number) = label { Some(ColumnValue::U32(*number)) } else { None };
+        number.push(value)?;
+    }
+    let (text, number) = (text.finish(), number.finish());
+    let plain = || {
+        let mut contents = Contents::default();
+        contents.v4 = Half::new(&*fibs.0, &ribs.v4);
+        contents.v6 = Half::new(&*fibs.1, &ribs.v6);
+        contents
+    };
+    let of_version_1 = Contents {
+        values: labels.iter().map(|(id, label)| (id, label.to_string().into_bytes())).collect(),
+        ..plain()
+    };
+    let columns = Contents { columns: vec![&text, &number], ..plain() };
+    let with_length = Contents {
+        v4: Half::new(&lengths.0, &ribs.v4),
+        v6: Half::new(&lengths.1, &ribs.v6),
+        columns: vec![&text, &number],
+        ..Contents::default()
+    };
+    let without_routes = |contents: &Contents<'_>| {
+        let (v4, v6) = (contents.v4.fib, contents.v6.fib);
+        let halves = (Half { fib: v4, routes: None }, Half { fib: v6, routes: None });
+        let mut bytes = Bytes(0);
+        let contents =
+            Contents { v4: halves.0, v6: halves.1, columns: contents.columns.clone(), ..Contents::default() };
+        contents.write(&mut bytes).map(|()| bytes.0)
+    };
+    let title = format!(
+        "Files of {} IPv4 and {} IPv6 routes in `dir-18-lines` and `dir-btree` with {} values ({} and {} pairs of a value and a length), \
+         in the page cache, medians of {TIMES} openings",
+        ribs.v4.len(),
+        ribs.v6.len(),
+        labels.len(),
+        lengths.0.pairs(),
+        lengths.1.pairs(),
+    );
+    figures.table(title, &["", "file, MB", "without routes, MB", "opened by copy, ms", "mapped, ms"]);
+    let path = path();
+    for (name, contents) in [
+        ("bytes by id (version 1)", &of_version_1),
+        ("a column of texts and one of numbers", &columns),
+        ("the same, with lengths", &with_length),
+    ] {
+        file::save(&path, contents)?;
+        let copied = median(|| TableFile::open(&path).map(drop))?;
+        let mapped = median(|| TableFile::map(&path).map(drop))?;
+        figures.row(vec![
+            name.to_owned(),
+            format!("{:.1}", fs::metadata(&path)?.len() as f64 / 1e6),
+            format!("{:.1}", without_routes(contents)? as f64 / 1e6),
+            format!("{copied:.1}"),
+            format!("{mapped:.3}"),
+        ]);
+    }
+    Ok(fs::remove_file(&path)?)
+}
+
+/// Counts bytes that are written.
+struct Bytes(usize);
+
+impl Write for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Returns the median of the milliseconds that `open` takes.

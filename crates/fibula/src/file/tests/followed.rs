@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use super::super::{Follower, save};
+use super::super::{FileStamp, Follower, save};
 use super::*;
 
 fn put(path: &Path, rib: &Rib<u32>) {
@@ -16,12 +16,16 @@ fn put(path: &Path, rib: &Rib<u32>) {
 fn follow(mut follower: Follower, path: &Path, tables: [&Rib<u32>; 2]) {
     let is = |follower: &Follower, rib| assert_answers(&**follower.table().v4.fib.as_ref().unwrap(), rib);
     is(&follower, tables[0]);
-    assert!(!follower.poll().unwrap());
+    let first = follower.stamp();
+    assert!(!follower.poll().unwrap() && follower.stamp() == first);
+    assert_eq!(first, FileStamp::of(&fs::File::open(path).unwrap()).unwrap());
     let before = Arc::clone(follower.table());
     put(path, tables[1]);
     is(&follower, tables[0]);
     assert!(follower.poll().unwrap() && !follower.poll().unwrap());
     is(&follower, tables[1]);
+    let second = follower.stamp();
+    assert!(second != first && second.to_string() != first.to_string());
     // A thread that still has the table before keeps it.
     assert_answers(&**before.v4.fib.as_ref().unwrap(), tables[0]);
 
@@ -32,6 +36,8 @@ fn follow(mut follower: Follower, path: &Path, tables: [&Rib<u32>; 2]) {
     assert!(error.is_foreign() && error.path() == Some(path), "{error}");
     assert!(!follower.poll().unwrap());
     is(&follower, tables[1]);
+    // The stamp is that of the table, not of the bad file.
+    assert_eq!(follower.stamp(), second);
     fs::remove_file(path).unwrap();
     for _ in 0..2 {
         assert_eq!(
