@@ -100,6 +100,7 @@ impl Fault {
             "published" => vec!["test", "--package", "fibula-published", "--lib"],
             "column" => vec!["test", "--package", "fibula-column", "--test", "column"],
             "columns" => vec!["test", "--package", "fibula-column", "--lib"],
+            "feed" => vec!["test", "--package", "fibula-feed", "--lib"],
             "lab" => vec!["test", "--package", "fibula-lab", "--lib"],
             "routers" => vec!["test", "--package", "fibula-router", "--lib"],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.

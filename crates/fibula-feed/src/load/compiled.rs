@@ -191,7 +191,7 @@ fn write<K: Key>(
             Some(value) => writeln!(lines, "{prefix} {}", quoted(&value.to_string()))?,
             // A route without a value has a line too.
             None if table.columns().iter().any(|column| column.ids().is_none()) => {
-                writeln!(lines, "{prefix} -")?
+                writeln!(lines, "{prefix} -")?;
             }
             // The table was made without labels, by another program.
             None => writeln!(lines, "{prefix} {id}")?,

@@ -139,11 +139,10 @@ fn values(figures: &mut FigureTables, tables: &[&str]) -> Outcome {
         number.push(value)?;
     }
     let (text, number) = (text.finish(), number.finish());
-    let plain = || {
-        let mut contents = Contents::default();
-        contents.v4 = Half::new(&*fibs.0, &ribs.v4);
-        contents.v6 = Half::new(&*fibs.1, &ribs.v6);
-        contents
+    let plain = || Contents {
+        v4: Half::new(&*fibs.0, &ribs.v4),
+        v6: Half::new(&*fibs.1, &ribs.v6),
+        ..Contents::default()
     };
     let of_version_1 = Contents {
         values: labels.iter().map(|(id, label)| (id, label.to_string().into_bytes())).collect(),

@@ -42,6 +42,7 @@ fn every_engine<K: Key>(
             let mut contents = Contents::default();
             put(&mut contents, Half::new(&fib, &rib));
             super::super::save(&path, &contents).unwrap();
+            assert_eq!(bytes(&contents)[8..12], 2_u32.to_le_bytes());
             let (copied, mapped) = (TableFile::open(&path).unwrap(), TableFile::map(&path).unwrap());
             for file in [&copied, &mapped] {
                 let part = part(file);
