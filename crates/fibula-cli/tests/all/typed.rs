@@ -185,3 +185,35 @@ fn values_that_do_not_fit_their_type_name_their_row() {
     let refused = compile("asn:u16");
     assert!(refused.code == 3 && refused.err.contains("no route has the value 'asn:u16'"), "{}", refused.err);
 }
+
+#[test]
+fn routes_of_peers_have_columns_too() {
+    let folder = Folder::new();
+    let table = super::values::dump(&folder);
+    let file = folder.path().join("t.fibula").display().to_string();
+    let values = "peer-as:u32,as-path,communities:text,origin-as";
+    assert_eq!(run(&["compile", "-q", &table, "-o", &file, "--value", values]).code, 0);
+    let table = TableFile::open(&file).unwrap();
+    let told = |address: [u8; 4]| {
+        let id = table.lookup(address).unwrap();
+        table
+            .columns()
+            .iter()
+            .map(|column| column.value(id).map(|value| value.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let some =
+        |texts: [&str; 4]| texts.map(|text| Some(text.to_owned()).filter(|text| !text.is_empty())).to_vec();
+    assert_eq!(told([8, 8, 8, 8]), some(["64501", "64501 64510 15169", "64501:1 64501:20", "15169"]));
+    assert_eq!(told([10, 0, 0, 1]), some(["64501", "64501 {64511,64512}", "", "64511,64512"]));
+    // A set of origins is no number.
+    let refused = run(&["compile", &super::values::dump(&folder), "-o", &file, "--value", "origin-as:u32"]);
+    assert!(
+        refused.code == 3
+            && refused
+                .err
+                .contains("dump.txt:3: the value 'origin-as' is '64511,64512', which is not of type u32"),
+        "{}",
+        refused.err
+    );
+}

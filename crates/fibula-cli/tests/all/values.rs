@@ -10,7 +10,7 @@ TABLE_DUMP2|1700000000|B|192.0.2.1|64501|10.0.0.0/8|64501 {64511,64512}|IGP|192.
 TABLE_DUMP2|1700000000|B|192.0.2.1|64501|2001:db8::/32|64501|IGP|2001:db8::1|0|0||NAG||
 ";
 
-fn dump(folder: &Folder) -> String {
+pub(super) fn dump(folder: &Folder) -> String {
     folder.write("dump.txt", DUMP).to_str().unwrap().to_owned()
 }
 

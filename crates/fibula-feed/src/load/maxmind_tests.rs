@@ -1,5 +1,6 @@
 //! MaxMind databases are feeds. The databases are written here, after the MaxMind DB file format, version 2.0.
 
+use fibula::file::ColumnType;
 use fibula::memory::Limits;
 use fibula::net::{HostBits, IpPrefix};
 
@@ -170,6 +171,23 @@ fn records_in_records_have_names_with_dots() {
     let bytes = database(false, &[("192.0.2.0/24", record)], &[]);
     assert_eq!(load("mmdb-dots", &bytes, values("country.iso_code")).unwrap(), ["192.0.2.0/24 JP"]);
     assert_eq!(load("mmdb-first", &bytes, LoadOptions::default()).unwrap(), ["192.0.2.0/24 JP"]);
+}
+
+#[test]
+fn values_of_records_have_the_type_that_was_named() {
+    let records = [("10.0.0.0/8", asn(64_500, "AS of one")), ("11.0.0.0/8", asn(64_501, "another"))];
+    let bytes = database(false, &records, &[]);
+    let typed = |kind| LoadOptions { types: vec![Some(kind)], ..values("autonomous_system_organization") };
+    assert_eq!(load("text", &bytes, typed(ColumnType::Text)).unwrap().len(), 2);
+    let error = load("number", &bytes, typed(ColumnType::U32)).unwrap_err();
+    assert!(
+        error.contains(
+            ": the value 'autonomous_system_organization' is 'AS of one', which is not of type u32"
+        ),
+        "{error}"
+    );
+    let number = LoadOptions { types: vec![Some(ColumnType::U32)], ..values("autonomous_system_number") };
+    assert_eq!(load("origin", &bytes, number).unwrap().len(), 2);
 }
 
 #[test]
