@@ -1,13 +1,13 @@
 //! What every engine can do.
 
 use core::fmt;
+use core::sync::atomic::AtomicU64;
 
 use crate::check::CheckError;
-use crate::memory::{Memory, OutOfMemory};
+use crate::memory::{Cell, Memory, OutOfMemory, Shared};
 use crate::net::{Batch, BatchLookup, Change, IntoKey, Key, Keys, NextHop, Routes};
 use crate::simd::{self, Present};
 
-use super::WithLength;
 use super::sections::Sections;
 
 /// An engine: longest-prefix match from keys to next hops.
@@ -104,6 +104,152 @@ impl<K: Key> dyn Fib<K> + '_ {
         keys: impl Into<Keys<'k, K>>,
     ) -> Batch<'k, K, impl BatchLookup<K, Option<NextHop>>> {
         Batch::new(keys.into(), |isa, _, keys, results| self.lookup_keys_on(isa, keys, results))
+    }
+}
+
+/// The route that a lookup found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Match {
+    /// The next hop of the longest matching route.
+    pub next_hop: NextHop,
+    /// Length of its prefix; with the key, this is the prefix.
+    pub prefix_len: u8,
+}
+
+/// Match ids turned back at a time, on the stack.
+const BLOCK: usize = 256;
+
+/// An engine that also returns the length of the matched prefix. As a [`Fib`] it returns the next hop alone.
+#[derive(Debug)]
+pub struct WithLength<K: Key> {
+    fib: Box<dyn Fib<K>>,
+    /// The match of each match id, which starts at 1, packed. They are atomic because files can hold them, and be mapped.
+    matches: Shared<u64>,
+}
+
+/// The bit of a packed match at which the length of the prefix begins. The next hop is below it.
+const LENGTH_AT: u32 = 32;
+
+pub(super) fn packed(found: Match) -> u64 {
+    u64::from(found.prefix_len) << LENGTH_AT | u64::from(found.next_hop.id())
+}
+
+impl<K: Key> WithLength<K> {
+    /// Returns the engine over match ids, and the matches, packed.
+    pub(crate) fn of_parts(fib: Box<dyn Fib<K>>, matches: Shared<u64>) -> Self {
+        Self { fib, matches }
+    }
+
+    /// Returns the engine over match ids, for callers that turn many of them back at once: see [`matched`](Self::matched).
+    #[must_use]
+    pub fn engine(&self) -> &dyn Fib<K> {
+        &*self.fib
+    }
+
+    /// Returns the matches, packed.
+    pub(crate) fn packed(&self) -> &[AtomicU64] {
+        &self.matches
+    }
+
+    /// Returns the number of matches: of the pairs (next hop, prefix length) that occur.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.matches.len()
+    }
+
+    /// Returns the match of a match id: of a number that [`engine`](Self::engine) returns as next hop. `None` if there is no such match,
+    /// since a file that is mapped may hold anything.
+    #[inline]
+    #[must_use]
+    pub fn matched(&self, id: NextHop) -> Option<Match> {
+        let word = self.matches.get(id.id() as usize - 1)?.read();
+        let prefix_len = (word >> LENGTH_AT).min(K::BITS.into()) as u8;
+        Some(Match { next_hop: NextHop::new(word as u32)?, prefix_len })
+    }
+
+    /// Returns the longest match of `key`, which may also be an address of the standard library.
+    #[must_use]
+    pub fn lookup(&self, key: impl IntoKey<K>) -> Option<Match> {
+        self.fib.lookup_key(key.into_key()).and_then(|id| self.matched(id))
+    }
+
+    /// Looks up `keys`, writing the match of `keys[i]` to `results[i]`.
+    ///
+    /// # Panics
+    /// When the two differ in length.
+    pub fn lookup_batch(&self, keys: &[K], results: &mut [Option<Match>]) {
+        self.batch(keys).run(results);
+    }
+
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
+    pub fn batch<'k>(
+        &self,
+        keys: impl Into<Keys<'k, K>>,
+    ) -> Batch<'k, K, impl BatchLookup<K, Option<Match>>> {
+        Batch::new(keys.into(), |isa, _, keys, results| self.lookup_keys_on(isa, keys, results))
+    }
+
+    fn lookup_keys_on(&self, isa: Present, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
+        keys.for_each_block(|first, block| {
+            for (index, block) in block.chunks(BLOCK).enumerate() {
+                let mut ids = [None; BLOCK];
+                let ids = &mut ids[..block.len()];
+                self.fib.lookup_batch_on(isa, block, ids);
+                for (result, id) in results[first + index * BLOCK..].iter_mut().zip(ids) {
+                    *result = id.and_then(|id| self.matched(id));
+                }
+            }
+        });
+    }
+
+    /// Returns the memory of the engine and of the table of matches.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
+        self.fib.memory() + fib + self.matches.memory()
+    }
+
+    /// Checks the underlying engine and the matches.
+    ///
+    /// # Errors
+    /// As [`Fib::check`].
+    pub fn check(&self) -> Result<(), CheckError> {
+        self.fib.check()?;
+        for (at, word) in self.matches.iter().map(Cell::read).enumerate() {
+            let is_match = word as u32 != 0 && word >> LENGTH_AT <= K::BITS.into();
+            CheckError::unless(is_match, "a match has a next hop and a length of the family", at)?;
+        }
+        Ok(())
+    }
+}
+
+/// The next hop alone, for callers that do not need the length.
+impl<K: Key> Fib<K> for WithLength<K> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        self.lookup(key).map(|found| found.next_hop)
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        self.fib.lookup_batch_on(isa, keys, results);
+        for result in results {
+            *result = result.and_then(|id| self.matched(id)).map(|found| found.next_hop);
+        }
+    }
+
+    fn prefetches_keys(&self, isa: Present) -> bool {
+        self.fib.prefetches_keys(isa)
+    }
+
+    fn memory(&self) -> Memory {
+        self.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.check()
+    }
+
+    fn with_length(&self) -> Option<&Self> {
+        Some(self)
     }
 }
 

@@ -21,9 +21,8 @@ pub(crate) mod sections;
 pub use crate::check::CheckError;
 #[doc(hidden)]
 pub use contract::{Applied, Updatable};
-pub use contract::{BuildError, Fib};
+pub use contract::{BuildError, Fib, Match, WithLength};
 pub use dual::DualFib;
-pub use matches::{Match, WithLength};
 #[doc(hidden)]
 pub use parts::ranges;
 pub(crate) use parts::units;

@@ -57,7 +57,7 @@ impl ColumnType {
     /// the text is none.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<ColumnValue<'_>> {
-        // The parsers of the standard library take a plus sign, which no writer of integers puts there.
+        // Refused because no writer of integers puts a plus sign there, although the parsers of the standard library take one.
         let integer = if text.starts_with('+') { "" } else { text };
         Some(match self {
             Self::U32 => ColumnValue::U32(integer.parse().ok()?),
@@ -278,6 +278,7 @@ impl StoredColumn {
     /// Returns the number of the value of an id, from 0 on; `None` if it has none.
     #[must_use]
     pub fn place(&self, id: NextHop) -> Option<usize> {
+        // An index where ids are dense. However, ids of version 1 may have gaps, so those are searched.
         let at = match &self.ids {
             None => id.id() as usize - 1,
             Some(ids) => ids.binary_search_by_key(&id.id(), Cell::read).ok()?,
@@ -297,6 +298,7 @@ impl StoredColumn {
         Some(match &self.values {
             ValueWords::Narrow(words) => ColumnValue::U32(words.get(at)?.read()),
             ValueWords::Wide(words) => {
+                // Read once, because another read could return another word of a mapped file.
                 let word = words.get(at)?.read();
                 match self.kind {
                     ColumnType::I64 => ColumnValue::I64(word.cast_signed()),
@@ -329,6 +331,7 @@ impl StoredColumn {
     #[must_use]
     pub fn bytes_at(&self, at: usize) -> Option<&[AtomicU8]> {
         match &self.values {
+            // Checked at each access, because nobody has verified the offsets of a mapped file.
             ValueWords::Bytes(offsets, bytes) => bytes.get(offsets.range(at)?),
             _ => None,
         }
@@ -336,6 +339,7 @@ impl StoredColumn {
 
     /// Appends the bytes of a value of text or bytes; returns whether there is one.
     pub fn append(&self, id: NextHop, to: &mut Vec<u8>) -> bool {
+        // Byte by byte, because a slice of plain bytes must not change while it is borrowed.
         let found = self.bytes(id);
         to.extend(found.unwrap_or_default().iter().map(Cell::read));
         found.is_some()
@@ -384,6 +388,7 @@ impl StoredColumn {
         if !bits.into_iter().flatten().all(is_whole) {
             return Some(self.len());
         }
+        // Equal ids would hide a value, because a search finds one of them.
         if let Some(ids) = &self.ids {
             let before = |at: usize| if at == 0 { 0 } else { ids[at - 1].read() };
             if let Some(at) = (0..ids.len()).find(|&at| ids[at].read() <= before(at)) {
@@ -393,6 +398,7 @@ impl StoredColumn {
                 return Some(ids.len());
             }
         }
+        // Words of numbers are good whatever they are.
         let ValueWords::Bytes(offsets, bytes) = &self.values else { return None };
         let is_text = self.kind == ColumnType::Text;
         let mut text = Vec::new();

@@ -103,6 +103,7 @@ impl ColumnBuilder {
         if let Some(other) = value.as_ref().map(ColumnValue::kind).filter(|&other| other != self.kind) {
             return Err(ColumnRefusal::Type(self.kind, other));
         }
+        // No id is left, because ids have 32 bits, and 0 is none.
         if self.len == u32::MAX as usize {
             return Err(ColumnRefusal::NoIds);
         }
@@ -111,6 +112,7 @@ impl ColumnBuilder {
         let is_there = value.is_some();
         match self.kind {
             ColumnType::U32 => {
+                // A missing value has a word too, because places are counted from the id.
                 let word = if let Some(ColumnValue::U32(word)) = value { word } else { 0 };
                 self.budget.push(&mut self.narrow, word)?;
             }
@@ -158,6 +160,7 @@ impl ColumnBuilder {
             self.narrow.push(end as u32);
             return Ok(());
         }
+        // Once for a column, when its bytes pass 2^31. Then all offsets are wide, because a column has one width.
         let mut wide = self.budget.buffer(2 * self.narrow.len())?;
         wide.extend(self.narrow.iter().copied().map(u64::from));
         wide.push(end as u64);
@@ -169,6 +172,7 @@ impl ColumnBuilder {
     /// Returns the column.
     #[must_use]
     pub fn finish(self) -> StoredColumn {
+        // The bits of a column without missing values are dropped, because all of them would be set.
         let Self { name, kind, len, lacks, valid, narrow, wide, bytes, .. } = self;
         let values = match kind {
             ColumnType::U32 => ValueWords::Narrow(narrow.into()),

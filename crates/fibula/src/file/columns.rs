@@ -4,7 +4,7 @@ use crate::memory::{Budget, Buffer, Limits, OutOfMemory, Shared};
 
 use super::column::{ColumnType, Offsets, StoredColumn, ValueWords};
 use super::error::FileErrorKind;
-use super::open::{FileSections, Source};
+use super::source::{FileSections, Source};
 
 /// The section with the list of columns.
 pub(super) const COLUMNS: &str = "values/columns";
@@ -46,6 +46,7 @@ pub(super) fn columns(
     sections: &mut FileSections,
     limits: Limits,
 ) -> Result<Vec<StoredColumn>, FileErrorKind> {
+    // First, because a file of version 1 has nothing else.
     let old = values(source, sections, limits)?;
     let Some(list) = sections.take(COLUMNS) else { return Ok(old.into_iter().collect()) };
     let damaged = || FileErrorKind::Disorder { what: COLUMNS.to_owned(), at: 0 };
@@ -60,6 +61,7 @@ pub(super) fn columns(
         }
         columns.push(column(source, sections, (number, kind, len, name))?);
     }
+    // No writer makes a list of no columns, or both kinds of values.
     if columns.is_empty() || old.is_some() {
         return Err(damaged());
     }
@@ -83,6 +85,7 @@ fn column(
         }
         ColumnType::Bool => ValueWords::Bits(len, sections.shared(source, &part("bits"))?),
         ColumnType::Text | ColumnType::Bytes => {
+            // The width is the writer's choice, because most columns are short.
             let offsets = match sections.width(&part("offsets")) {
                 Some(4) => Offsets::Narrow(sections.shared(source, &part("offsets"))?),
                 _ => Offsets::Wide(sections.shared(source, &part("offsets"))?),
@@ -124,6 +127,7 @@ fn values(
     let ids = words(&mut budget, ids.as_chunks().0.iter().map(|&id| u32::from_le_bytes(id)))?;
     let ends = ends.as_chunks().0.iter().map(|&end| u64::from_le_bytes(end));
     let offsets = words(&mut budget, with_zero(ends))?;
+    // Version 1 says no type. However, `fibula compile` wrote text alone.
     let kind = if is_text(&offsets, &bytes) { ColumnType::Text } else { ColumnType::Bytes };
     let mut copy = budget.buffer(bytes.len())?;
     copy.extend_from_slice(&bytes);

@@ -256,6 +256,7 @@ fn of_columns<'a>(contents: &Contents<'a>, sections: &mut Vec<Planned<'a>>) -> R
         let mut add = |part: &str, words: Words<'a>| {
             sections.push(planned(section_name(number, part), Data::Words(words)));
         };
+        // Absent if no value is missing, because readers then need not look.
         if let Some(valid) = &column.valid {
             add("valid", valid[..].into());
         }
@@ -293,6 +294,7 @@ fn refuse_columns(contents: &Contents<'_>) -> Option<String> {
         if columns[..number].iter().any(|before| before.name() == name) {
             return Some(format!("two columns have the name '{name}'"));
         }
+        // Version 2 has no place for ids, because its columns are dense.
         if column.ids.is_some() {
             return Some(format!("the ids of column '{name}' have gaps; save it as values"));
         }

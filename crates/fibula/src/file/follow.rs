@@ -185,6 +185,7 @@ impl FileStamp {
     pub fn of(file: &File) -> io::Result<Self> {
         let seen = Stamp::of(&file.metadata()?);
         let mut head = Vec::new();
+        // From the beginning and back, because callers read the same file.
         let mut input = file;
         input.rewind()?;
         input.take(HEADER_BYTES as u64).read_to_end(&mut head)?;

@@ -113,6 +113,7 @@ mod open;
 mod part;
 mod routes;
 mod save;
+mod source;
 mod table;
 #[cfg(test)]
 mod tests;

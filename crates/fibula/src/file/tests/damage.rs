@@ -265,6 +265,7 @@ fn columns_out_of_order_are_refused() {
         ("u32 11", "u33 11"),
         ("u32 11", "u64 11"),
         ("u32 11", "u32 10"),
+        ("u32 11", "u32 12"),
         ("u32 11", "u32 1x"),
         ("bool 11", "bool 17"),
         ("text 11", "bool 11"),
