@@ -172,7 +172,7 @@ fn write<K: Key>(
             lines.extend_from_slice(b",\"next_hop\":");
             match next_hop.or(table.columns().first()).and_then(|column| column.value(id)) {
                 Some(value) => put(&value, lines)?,
-                None => lines.extend_from_slice(b"\"-\""),
+                None => lines.extend_from_slice(b"null"),
             }
             for (name, column) in names
                 .iter()
