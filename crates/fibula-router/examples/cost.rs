@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 /// Bytes of a frame, its checksum included.
 const FRAME: usize = 64;
 const PACKETS: usize = 1 << 16;
-const END: stage::End = stage::End { kernel: false, sends: true, segments: false };
+const END: stage::End = stage::End { kernel: false, sends: true, segments: false, pool: None };
 
 /// A small generator with a good spread (splitmix64).
 struct Random(u64);
@@ -96,7 +96,7 @@ fn stages_together(shared: &Arc<Shared>, template: &Frames, passes: usize, three
     let (mut source, mut sink) = (fresh(template), fresh(template));
     let mut times = Vec::new();
     if three {
-        let mut stages = stage::three(&[END; 2], [1, 1, 1], false, &mut || counters(2));
+        let mut stages = stage::three(&[END; 2], [1, 1, 1], false, &mut || counters(2)).expect("rings");
         for _ in 0..passes {
             source.rewind();
             times.push(timed(|| {
@@ -109,7 +109,7 @@ fn stages_together(shared: &Arc<Shared>, template: &Frames, passes: usize, three
         }
         assert_eq!(sink.sent(), (passes * PACKETS) as u64);
     } else {
-        let stages = stage::two(&[END; 2], [1, 1], false, &mut || counters(2));
+        let stages = stage::two(&[END; 2], [1, 1], false, &mut || counters(2)).expect("rings");
         let (mut receive, io) = (stages.receive, stages.workers.into_iter().next().expect("a worker"));
         let mut io = io.direct(sink);
         for _ in 0..passes {
@@ -160,7 +160,7 @@ fn stages_apart(shared: &Arc<Shared>, template: &Frames, passes: usize, three: b
     let worker = Worker::new(Arc::clone(shared), counters(2)).expect("memory for a worker");
     let begin = Instant::now();
     if three {
-        let stages = stage::three(&[END; 2], [1, 1, 1], false, &mut || counters(2));
+        let stages = stage::three(&[END; 2], [1, 1, 1], false, &mut || counters(2)).expect("rings");
         let (receive, lookup, send) = (stages.receive, stages.workers, stages.transmit);
         std::thread::scope(|scope| {
             for stage in receive {
@@ -179,7 +179,7 @@ fn stages_apart(shared: &Arc<Shared>, template: &Frames, passes: usize, three: b
             }
         });
     } else {
-        let stages = stage::two(&[END; 2], [1, 1], false, &mut || counters(2));
+        let stages = stage::two(&[END; 2], [1, 1], false, &mut || counters(2)).expect("rings");
         std::thread::scope(|scope| {
             for stage in stages.receive {
                 scope.spawn(move || first_stage(stage, template, passes));
@@ -346,7 +346,7 @@ mod null {
             otherwise: Mac([2, 0, 0, 0, 0, 0xf0 + port as u8]),
             promiscuous: false,
         });
-        let mut opened = dpdk::open(&wanted, 2, [1, 1], true).expect("ports of DPDK");
+        let mut opened = dpdk::open(&wanted, 2, [1, 1], true, 0).expect("ports of DPDK");
         let mut ends = Ports::default();
         (0..2).for_each(|_| ends.push(Source::Common, Sink::Common));
         ends.set_common(Common::Dpdk(opened.receivers.remove(0)));

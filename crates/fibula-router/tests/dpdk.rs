@@ -97,9 +97,9 @@ fn received(io: &mut Ports, port: usize) -> Vec<Vec<u8>> {
 fn packets_leave_as_they_do_in_memory() {
     start();
     let wanted: Vec<Wanted> = (0..PORTS.len()).map(|port| wanted(&format!("net_ring{port}"), port)).collect();
-    let mut opened = dpdk::open(&wanted, PORTS.len(), [1, 1], true).unwrap();
+    let mut opened = dpdk::open(&wanted, PORTS.len(), [1, 1], true, 0).unwrap();
     assert_eq!((opened.ports["net_ring0"].is_up(), opened.ports["net_ring0"].mac()), (true, MAC));
-    let again = dpdk::open(&wanted[..1], PORTS.len(), [1, 1], true);
+    let again = dpdk::open(&wanted[..1], PORTS.len(), [1, 1], true, 0);
     assert!(again.is_err(), "it is open");
     let mut io = ports(opened.receivers.remove(0), PORTS.len());
     for text in [
@@ -151,7 +151,7 @@ fn packets_leave_as_they_do_in_memory() {
 #[test]
 fn ports_without_contents_are_counted_whole() {
     start();
-    let mut opened = dpdk::open(&[wanted("net_null0", 0)], PORTS.len(), [1, 1], true).unwrap();
+    let mut opened = dpdk::open(&[wanted("net_null0", 0)], PORTS.len(), [1, 1], true, 0).unwrap();
     let mut io = ports(opened.receivers.remove(0), PORTS.len());
     let mut network = Network::new();
     let frames: usize = (0..100).map(|_| network.worker.burst(&mut io, 0, 0)).sum();
@@ -164,7 +164,7 @@ fn ports_without_contents_are_counted_whole() {
 #[test]
 fn threads_of_stages_have_ends_of_their_own() {
     start();
-    let mut opened = dpdk::open(&[wanted("net_ring6", 0)], 1, [1, 1], false).unwrap();
+    let mut opened = dpdk::open(&[wanted("net_ring6", 0)], 1, [1, 1], false, 0).unwrap();
     let (receiver, sender) = (opened.receivers.remove(0), opened.senders.remove(0));
     let frame = Frame::from(build("eth R0 a / ip4 10.0.0.1 198.51.0.9 / udp 1 2", &[]).bytes);
     let bytes = frame.bytes.clone();
@@ -184,7 +184,7 @@ fn threads_of_stages_have_ends_of_their_own() {
 #[test]
 fn what_is_missing_is_said() {
     start();
-    let none = dpdk::open(&[wanted("net_absent", 0)], 1, [1, 1], true).unwrap_err();
+    let none = dpdk::open(&[wanted("net_absent", 0)], 1, [1, 1], true, 0).unwrap_err();
     assert!(none.to_string().starts_with("net_absent: "), "{none}");
 }
 
@@ -192,7 +192,7 @@ fn what_is_missing_is_said() {
 fn files_are_received_and_written_exactly() {
     let folder = start();
     let wanted = [wanted("net_pcap0", 0), wanted("net_pcap1", 1)];
-    let mut opened = dpdk::open(&wanted, PORTS.len(), [1, 1], true).unwrap();
+    let mut opened = dpdk::open(&wanted, PORTS.len(), [1, 1], true, 0).unwrap();
     let mut io = ports(opened.receivers.remove(0), PORTS.len());
     let (mut network, mut memory) = (Network::new(), Network::new());
     for text in IN_THE_FILE {
@@ -221,7 +221,7 @@ fn packets_cross_shared_memory_as_they_are() {
     start();
     // The router has the server's side; the test has the client's.
     let both = [wanted("net_memif0", 0), wanted("net_memif1", 1)];
-    let mut opened = dpdk::open(&both, PORTS.len(), [1, 1], true).unwrap();
+    let mut opened = dpdk::open(&both, PORTS.len(), [1, 1], true, 0).unwrap();
     for _ in 0..1000 {
         if opened.ports.values().all(|port| port.is_up()) {
             break;

@@ -563,6 +563,7 @@ impl<'l> Router<'l> {
             kernel: matches!(port, Backend::Packet { .. }),
             sends: !matches!(port, Backend::Pcap { output: None, .. }),
             segments: matches!(port, Backend::Packet { .. }),
+            pool: matches!(port, Backend::Dpdk { .. }).then(|| self.kept.pool()).flatten(),
         });
         let rings = StageRings { ports: ends.collect(), symmetric: self.config.hash.symmetric };
         let mut count = || {
@@ -571,6 +572,7 @@ impl<'l> Router<'l> {
         };
         let jobs =
             threads::jobs(self.config.shape, jobs, queues, &rings, &common, &mut count, &mut self.alarms);
+        let jobs = jobs.map_err(machine_error("rings between stages"))?;
         self.counters = made;
         let threads = threads::start(jobs, &places, self.config.run_time);
         self.workers = threads.map_err(machine_error("starting a thread"))?;

@@ -16,7 +16,6 @@ use super::plan;
 use super::takeover::{Item, Predecessor};
 use super::{ControlError, RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
-#[cfg(feature = "dpdk")]
 use crate::io::dpdk;
 use crate::io::packet::{Receive, Socket, Transmit};
 use crate::io::ports::{Common, End, Input, Mailbox, Output, Ports, Sink, Source};
@@ -109,6 +108,8 @@ pub(super) struct Kept {
     later: Vec<(usize, Arc<Mailbox>, End)>,
     #[cfg(feature = "dpdk")]
     ports: std::collections::HashMap<String, Arc<dpdk::Port>>,
+    /// The buffers of ports of DPDK.
+    pool: Option<dpdk::Pool>,
 }
 
 /// A port of a device of the kernel.
@@ -571,6 +572,11 @@ impl Kept {
         }
     }
 
+    /// Returns the buffers of ports of DPDK.
+    pub(super) fn pool(&self) -> Option<dpdk::Pool> {
+        self.pool
+    }
+
     /// Returns the ports unknown to the kernel, with their names.
     #[cfg(feature = "dpdk")]
     pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
@@ -637,8 +643,8 @@ pub(super) fn dpdk(
     dpdk::start(&config.dpdk).map_err(machine_error("starting DPDK"))?;
     let threads = [config.shape.receiving(config.threads), config.shape.sending(config.threads)];
     let together = config.shape == Shape::Complete;
-    let opened = dpdk::open(&wanted, ports.len(), threads, together);
-    let dpdk::Opened { ports: opened, receivers: mut receiving, senders } =
+    let opened = dpdk::open(&wanted, ports.len(), threads, together, between(config, wanted.len()));
+    let dpdk::Opened { ports: opened, receivers: mut receiving, senders, pool } =
         opened.map_err(machine_error("ports of DPDK"))?;
     let mut beside = Vec::new();
     for (port, device, tap, mtu, addresses) in hosts {
@@ -651,9 +657,20 @@ pub(super) fn dpdk(
         }
         beside.push(Beside { tap: tap.clone(), mac: opened[device].mac(), mtu, addresses });
     }
-    kept.ports = opened;
+    (kept.ports, kept.pool) = (opened, Some(pool));
     queues.common = [receiving, senders].map(|ends| ends.into_iter().map(Common::Dpdk).collect());
     Ok(beside)
+}
+
+/// Returns how many packets of so many ports the rings between stages hold.
+#[cfg(feature = "dpdk")]
+fn between(config: &Config, ports: usize) -> usize {
+    let rings = match config.shape {
+        Shape::Complete => 0,
+        Shape::Two { receive } => receive * config.threads,
+        Shape::Three { receive, .. } => (receive + 1) * config.threads,
+    };
+    rings * ports * stage::CAPACITY
 }
 
 /// Returns whether a thread sends frames of a port.

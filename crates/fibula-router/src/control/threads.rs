@@ -25,7 +25,7 @@ const TICK_NS: u64 = 100_000_000;
 /// Turns without a frame before a thread sleeps, if it has no descriptor to wait on.
 const PATIENCE: u32 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// How long the last stage tries to send the remaining frames when the router stops.
+/// How long a thread that sends tries to send the remaining frames when the router stops.
 const END_NS: u64 = 100_000_000;
 
 type Outcome = Result<(), RunError>;
@@ -75,6 +75,9 @@ impl Alarm {
 }
 
 /// Makes a job for each thread: first the receivers, then the workers, then the senders. Appends the means to end their sleep to `alarms`.
+///
+/// # Errors
+/// When there is no memory for the rings between them.
 pub(super) fn jobs(
     shape: Shape,
     workers: Vec<Worker>,
@@ -83,7 +86,7 @@ pub(super) fn jobs(
     common: &Common,
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
     alarms: &mut Vec<Alarm>,
-) -> Vec<ThreadJob> {
+) -> std::io::Result<Vec<ThreadJob>> {
     alarms.extend(queues.mailboxes().cloned().map(Alarm::Mailbox));
     let (count, ports) = (workers.len(), rings.ports.len());
     let workers = workers.into_iter().enumerate();
@@ -98,7 +101,7 @@ pub(super) fn jobs(
             }
         }
         Shape::Two { receive } => {
-            let stages = stage::two(&rings.ports, [receive, count], rings.symmetric, counters);
+            let stages = stage::two(&rings.ports, [receive, count], rings.symmetric, counters)?;
             let (sources, sinks) = queues.apart();
             receivers(&mut jobs, stages.receive, sources, common);
             for (((number, worker), ends), sinks) in workers.zip(stages.workers).zip(sinks) {
@@ -110,14 +113,15 @@ pub(super) fn jobs(
                         io.out().0.take_up();
                         true
                     };
-                    look_up(worker, &mut io, ready, &common, (ports, number == 0));
-                    io.out().0.flush().map_err(machine_error("writing frames"))
+                    let is_behind = |io: &mut Staged<stage::Direct<Ports>>| io.out().0.has_unsent();
+                    look_up(worker, &mut io, (ready, is_behind), &common, (ports, number == 0));
+                    send_rest(&mut io.out().0)
                 }));
             }
         }
         Shape::Three { receive, send } => {
             let threads = [receive, count, send];
-            let stages = stage::three(&rings.ports, threads, rings.symmetric, counters);
+            let stages = stage::three(&rings.ports, threads, rings.symmetric, counters)?;
             let (sources, sinks) = queues.apart();
             // Frames from files wait until there is room, because a file loses nothing by waiting. Other frames are dropped
             // instead.
@@ -128,7 +132,7 @@ pub(super) fn jobs(
                 let common = common.clone();
                 jobs.push(ThreadJob::new(format!("worker {number}"), move || {
                     let ready = |io: &mut Staged<stage::Rings>| !files || io.out().has_room();
-                    look_up(worker, &mut io, ready, &common, (ports, number == 0));
+                    look_up(worker, &mut io, (ready, |_: &mut _| false), &common, (ports, number == 0));
                     Ok(())
                 }));
             }
@@ -139,7 +143,7 @@ pub(super) fn jobs(
             }
         }
     }
-    jobs
+    Ok(jobs)
 }
 
 fn receivers(jobs: &mut Vec<ThreadJob>, stages: Vec<Receive>, sources: Vec<Ports>, common: &Common) {
@@ -262,8 +266,18 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
             io.wait(if is_busy { BUSY } else { IDLE }.as_millis() as i32);
         }
     }
-    io.flush().map_err(machine_error("writing frames"))?;
+    send_rest(&mut io)?;
     read_to_end(&mut io)
+}
+
+/// Sends the frames for which a device or a port had no room yet, as long as it takes some, and writes what is buffered.
+fn send_rest(io: &mut Ports) -> Outcome {
+    let end_ns = sys::now_ns() + END_NS;
+    while io.has_unsent() && sys::now_ns() < end_ns {
+        io.finish();
+        std::thread::sleep(NAP);
+    }
+    io.flush().map_err(machine_error("writing frames"))
 }
 
 fn count_lost(io: &mut Ports, common: &Common) {
@@ -309,11 +323,12 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     }
 }
 
-/// Runs the stage that looks up, until the first stage has ended and no packet waits for a neighbour.
+/// Runs the stage that looks up, until the first stage has ended and no packet waits for a neighbour. `ready` says whether there is room
+/// for a burst behind it, and `is_behind` whether frames that it has sent wait for room.
 fn look_up<O>(
     mut worker: Worker,
     io: &mut Staged<O>,
-    ready: impl Fn(&mut Staged<O>) -> bool,
+    (ready, is_behind): (impl Fn(&mut Staged<O>) -> bool, impl Fn(&mut Staged<O>) -> bool),
     common: &Common,
     (ports, first): (usize, bool),
 ) where
@@ -347,7 +362,7 @@ fn look_up<O>(
             std::thread::sleep(NAP);
             continue;
         }
-        let most = if worker.waiting() > 0 { BUSY } else { IDLE };
+        let most = if worker.waiting() > 0 || is_behind(io) { BUSY } else { IDLE };
         sleeper.sleep(most, || !io.is_empty());
     }
 }
@@ -383,7 +398,7 @@ fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
         let most = if io.has_unsent() { BUSY } else { IDLE };
         stage.sleeper().sleep(most, || !stage.is_empty());
     }
-    io.flush().map_err(machine_error("writing frames"))
+    send_rest(&mut io)
 }
 
 /// Waits longer the longer nothing arrives: it spins, then yields, then says that the thread may sleep.

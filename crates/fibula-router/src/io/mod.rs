@@ -2,6 +2,9 @@
 
 #[cfg(all(target_os = "linux", feature = "dpdk"))]
 pub mod dpdk;
+#[cfg(not(all(target_os = "linux", feature = "dpdk")))]
+#[path = "dpdk/absent.rs"]
+pub mod dpdk;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod packet;
@@ -77,6 +80,21 @@ pub trait Io {
 
     /// Sends a frame that is given in parts. Returns `false` if there is no room.
     fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool;
+
+    /// Takes a packet of the burst that is in a buffer of DPDK, with its buffer. Returns `None` for any other frame.
+    fn take(&mut self, index: usize) -> Option<dpdk::Packet> {
+        let _ = index;
+        None
+    }
+
+    /// Sends a packet in its own buffer out of a port of DPDK.
+    ///
+    /// # Errors
+    /// The packet, if there is no room, or the port is none of DPDK.
+    fn put(&mut self, port: usize, packet: dpdk::Packet) -> Result<(), dpdk::Packet> {
+        let _ = port;
+        Err(packet)
+    }
 
     /// Gives a frame to the machine's kernel, as if the port's device had received it. Returns `false` if there is no room.
     fn deliver(&mut self, index: usize, port: usize) -> bool;

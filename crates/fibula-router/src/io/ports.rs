@@ -10,12 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::kernel::bell::Bell;
 use crate::kernel::sys;
 
-#[cfg(feature = "dpdk")]
-use super::dpdk::Dpdk;
 use super::packet::{Receive, Transmit};
 use super::tap::{Tap, TapSender};
 use super::xdp::{self, Xdp};
-use super::{BURST, Io, Offload, Received, pcap};
+use super::{BURST, Io, Offload, Received, dpdk, pcap};
 
 /// How long a thread waits if something may come that does not end its wait.
 const SHORT_MS: i32 = 1;
@@ -57,7 +55,7 @@ pub enum Common {
     Xdp(Xdp),
     /// Ports of DPDK.
     #[cfg(feature = "dpdk")]
-    Dpdk(Dpdk),
+    Dpdk(dpdk::Dpdk),
 }
 
 /// Calls the same method of any back end.
@@ -112,6 +110,32 @@ impl Common {
             #[cfg(feature = "dpdk")]
             Self::Dpdk(dpdk) => dpdk.deliver(index, port),
         }
+    }
+
+    fn take(&mut self, index: usize) -> Option<dpdk::Packet> {
+        match self {
+            Self::Xdp(_) => {
+                let _ = index;
+                None
+            }
+            #[cfg(feature = "dpdk")]
+            Self::Dpdk(dpdk) => dpdk.take(index),
+        }
+    }
+
+    fn put(&mut self, port: usize, packet: dpdk::Packet) -> Result<(), dpdk::Packet> {
+        match self {
+            Self::Xdp(_) => {
+                let _ = port;
+                Err(packet)
+            }
+            #[cfg(feature = "dpdk")]
+            Self::Dpdk(dpdk) => dpdk.put(port, packet),
+        }
+    }
+
+    fn has_unsent(&self) -> bool {
+        each!(self, one => one.has_unsent())
     }
 
     fn finish(&mut self) {
@@ -350,8 +374,7 @@ impl Ports {
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         let packet = |sink: &Sink| matches!(sink, Sink::Packet(ring) if ring.has_unsent());
-        let xdp = |common: &Common| matches!(common, Common::Xdp(xdp) if xdp.has_unsent());
-        self.sinks.iter().any(packet) || self.common.as_deref().is_some_and(xdp)
+        self.sinks.iter().any(packet) || self.common.as_deref().is_some_and(Common::has_unsent)
     }
 
     /// Returns whether all sources are files, and all have been read.
@@ -488,6 +511,20 @@ impl Io for Ports {
 
     fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
         self.push_to(port, parts, offload)
+    }
+
+    fn take(&mut self, index: usize) -> Option<dpdk::Packet> {
+        match (&self.sources[self.current], &mut self.common) {
+            (Source::Common, Some(common)) => common.take(index),
+            _ => None,
+        }
+    }
+
+    fn put(&mut self, port: usize, packet: dpdk::Packet) -> Result<(), dpdk::Packet> {
+        match (self.sinks.get(port), &mut self.common) {
+            (Some(Sink::Common), Some(common)) => common.put(port, packet),
+            _ => Err(packet),
+        }
     }
 
     fn deliver(&mut self, index: usize, port: usize) -> bool {

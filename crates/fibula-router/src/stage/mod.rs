@@ -14,23 +14,27 @@
 //! that sends for the port. Rings keep their order.
 //!
 //! A frame is copied once, from the back end to a buffer. The buffer then moves from thread to thread, and comes back. All
-//! buffers are allocated at the start. However, a frame of more than 2 KiB makes its buffer grow, once. No thread waits to fill a
-//! burst.
+//! buffers are allocated at the start. However, a frame of more than 2 KiB makes its buffer grow, once. A packet of DPDK is not
+//! copied: rings of DPDK's own pass the buffer that it was received in. Each ring belongs to a port, and is of the kind that its port
+//! wants; a packet from a port of DPDK to another one is copied. No thread waits to fill a burst.
 //!
 //! When a thread ends, its rings end too, and the next thread ends once they are empty.
 
+mod link;
 mod parcel;
 mod sleep;
 mod way;
 
+use std::io;
 use std::sync::Arc;
 
 use crate::count::PortCounters;
 use crate::drops::DropReason;
+use crate::io::dpdk::Pool;
 use crate::io::{BURST, Io, Offload, Received};
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
 
-use parcel::{Parcel, ParcelReceiver, ParcelSender, link};
+use link::{Held, Receiver, Sender, link};
 pub use sleep::Sleeper;
 use way::Out;
 pub use way::{Direct, Rings};
@@ -42,7 +46,7 @@ pub const CAPACITY: usize = 512;
 #[derive(Debug)]
 pub struct Receive {
     /// By port, then by worker.
-    outputs: Vec<Vec<ParcelSender>>,
+    outputs: Vec<Vec<Sender>>,
     redirection: Redirection,
     counters: Arc<[PortCounters]>,
 }
@@ -51,10 +55,10 @@ pub struct Receive {
 #[derive(Debug)]
 pub struct Staged<O> {
     /// By port, then by thread of the first stage.
-    inputs: Vec<Vec<ParcelReceiver>>,
+    inputs: Vec<Vec<Receiver>>,
     /// Whether the kernel has each frame of the port too.
     kernel: Vec<bool>,
-    burst: Vec<Parcel>,
+    burst: Vec<Held>,
     port: usize,
     /// The ring of the port that was read last.
     turn: usize,
@@ -66,7 +70,7 @@ pub struct Staged<O> {
 #[derive(Debug)]
 pub struct Transmit {
     /// With the number of their port.
-    inputs: Vec<(usize, ParcelReceiver)>,
+    inputs: Vec<(usize, Receiver)>,
     sleeper: Arc<Sleeper>,
 }
 
@@ -79,6 +83,8 @@ pub struct End {
     pub sends: bool,
     /// Whether it sends packets of several segments.
     pub segments: bool,
+    /// The buffers of its packets, if it is a port of DPDK.
+    pub pool: Option<Pool>,
 }
 
 /// The ends of all rings, for two stages.
@@ -105,57 +111,64 @@ pub struct Three {
 ///
 /// `ports` are the ends of all ports. The counters of first stages count dropped frames, with one set for each port. With
 /// `symmetric`, both directions of a conversation go to the same worker.
-#[must_use]
+///
+/// # Errors
+/// When DPDK has no memory for a ring.
 pub fn two(
     ports: &[End],
     threads: [usize; 2],
     symmetric: bool,
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
-) -> Two {
+) -> io::Result<Two> {
     let mut workers: Vec<Staged<()>> = (0..threads[1]).map(|_| Staged::new(ports)).collect();
     let key = if symmetric { SYMMETRIC_KEY } else { KEY };
-    let receive = (0..threads[0]).map(|_| {
-        let outputs = (0..ports.len()).map(|port| {
+    let mut receive = Vec::new();
+    for _ in 0..threads[0] {
+        let mut outputs = Vec::new();
+        for (number, port) in ports.iter().enumerate() {
             let to = workers.iter_mut().map(|worker| {
-                let (sender, receiver) = link(CAPACITY, &worker.sleeper);
-                worker.inputs[port].push(receiver);
-                sender
+                let (sender, receiver) = link(port, &worker.sleeper)?;
+                worker.inputs[number].push(receiver);
+                Ok(sender)
             });
-            to.collect()
-        });
-        let outputs = outputs.collect();
-        Receive { outputs, redirection: Redirection::even(key, threads[1]), counters: counters() }
-    });
-    let receive = receive.collect();
-    Two { receive, workers }
+            outputs.push(to.collect::<io::Result<_>>()?);
+        }
+        let redirection = Redirection::even(key, threads[1]);
+        receive.push(Receive { outputs, redirection, counters: counters() });
+    }
+    Ok(Two { receive, workers })
 }
 
 /// Makes three stages. The ports are assigned in turn to the threads that send, so each port is sent by one thread: see
 /// [`sends`].
-#[must_use]
+///
+/// # Errors
+/// When DPDK has no memory for a ring.
 pub fn three(
     ports: &[End],
     threads: [usize; 3],
     symmetric: bool,
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
-) -> Three {
-    let Two { receive, workers } = two(ports, [threads[0], threads[1]], symmetric, counters);
+) -> io::Result<Three> {
+    let Two { receive, workers } = two(ports, [threads[0], threads[1]], symmetric, counters)?;
     let mut transmit: Vec<Transmit> =
         (0..threads[2]).map(|_| Transmit { inputs: Vec::new(), sleeper: Arc::default() }).collect();
     let workers = workers.into_iter().map(|worker| {
         let outputs = ports.iter().enumerate().map(|(port, end)| {
-            end.sends.then(|| {
+            let ring = end.sends.then(|| {
                 let to = &mut transmit[sends(port, threads[2])];
-                let (sender, receiver) = link(CAPACITY, &to.sleeper);
+                let (sender, receiver) = link(end, &to.sleeper)?;
                 to.inputs.push((port, receiver));
-                sender
-            })
+                Ok(sender)
+            });
+            ring.transpose()
         });
+        let outputs = outputs.collect::<io::Result<_>>()?;
         let segments = ports.iter().map(|end| end.segments).collect();
-        worker.with(Rings { outputs: outputs.collect(), segments })
+        Ok(worker.with(Rings { outputs, segments }))
     });
-    let workers = workers.collect();
-    Three { receive, workers, transmit }
+    let workers = workers.collect::<io::Result<_>>()?;
+    Ok(Three { receive, workers, transmit })
 }
 
 /// Returns the number of the thread, out of `threads`, that sends for a port.
@@ -173,18 +186,13 @@ impl Receive {
         for index in 0..received {
             let frame = io.frame(index);
             let worker = if outputs.len() == 1 { 0 } else { self.redirection.queue(frame.bytes) };
-            match outputs[worker].take() {
-                Some(mut parcel) => {
-                    parcel.fill(&frame);
-                    outputs[worker].push(parcel);
-                }
-                None => {
-                    lost += 1;
-                    self.counters[port].received_bytes.add(frame.bytes.len() as u64);
-                }
+            let bytes = frame.bytes.len() as u64;
+            if !outputs[worker].take(io, index) {
+                lost += 1;
+                self.counters[port].received_bytes.add(bytes);
             }
         }
-        outputs.iter_mut().for_each(ParcelSender::flush);
+        outputs.iter_mut().for_each(Sender::flush);
         io.finish();
         if lost > 0 {
             // Count these frames as received here, because no worker will.
@@ -212,15 +220,7 @@ impl Transmit {
     pub fn turn(&mut self, io: &mut impl Io) -> usize {
         let mut count = 0;
         for (port, input) in &mut self.inputs {
-            for _ in 0..BURST {
-                let Some(parcel) = input.peek() else { break };
-                let (parts, offload) = parcel.to_send();
-                if !io.emit(*port, parts, offload) {
-                    break;
-                }
-                input.pass();
-                count += 1;
-            }
+            count += input.send(io, *port);
         }
         io.finish();
         count
@@ -275,7 +275,7 @@ impl<O> Staged<O> {
     /// Returns whether all first stages have ended, and all of their frames are handled.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.burst.is_empty() && self.inputs.iter().flatten().all(ParcelReceiver::is_ended)
+        self.burst.is_empty() && self.inputs.iter().flatten().all(Receiver::is_ended)
     }
 
     /// Returns the sleep of this thread, which ends when a frame comes.
@@ -287,7 +287,7 @@ impl<O> Staged<O> {
     /// Returns whether no frame waits in a ring.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inputs.iter().flatten().all(ParcelReceiver::is_empty)
+        self.inputs.iter().flatten().all(Receiver::is_empty)
     }
 
     /// Returns the way out.

@@ -1,7 +1,8 @@
-//! Frames on their way between two threads, and the rings that carry them.
+//! Copies of frames on their way between two threads, and the rings that carry them.
 
 use std::sync::Arc;
 
+use super::link::Held;
 use super::sleep::Sleeper;
 use crate::io::{Offload, Received};
 
@@ -94,7 +95,17 @@ pub(super) struct ParcelSender {
 
 /// Wakes the thread of the other end, also when this end is dropped.
 #[derive(Debug)]
-struct Doorbell(Arc<Sleeper>);
+pub(super) struct Doorbell(Arc<Sleeper>);
+
+impl Doorbell {
+    pub(super) fn new(sleeper: &Arc<Sleeper>) -> Self {
+        Self(Arc::clone(sleeper))
+    }
+
+    pub(super) fn ring(&self) {
+        self.0.wake();
+    }
+}
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
@@ -115,7 +126,7 @@ pub(super) fn link(capacity: usize, sleeper: &Arc<Sleeper>) -> (ParcelSender, Pa
     // Buffers of both ends may be under way at once.
     let (back, home) = rtrb::RingBuffer::new(capacity);
     let free = (0..capacity).map(|_| Parcel::default()).collect();
-    let alarm = Doorbell(Arc::clone(sleeper));
+    let alarm = Doorbell::new(sleeper);
     let sender = ParcelSender { ring, back: home, free, ready: Vec::with_capacity(capacity), alarm };
     (sender, ParcelReceiver { ring: out, back })
 }
@@ -158,7 +169,7 @@ impl ParcelSender {
         }
         if let Ok(chunk) = self.ring.write_chunk_uninit(self.ready.len()) {
             chunk.fill_from_iter(self.ready.drain(..));
-            self.alarm.0.wake();
+            self.alarm.ring();
         }
     }
 }
@@ -170,12 +181,12 @@ impl ParcelReceiver {
     }
 
     /// Moves up to `most` frames to `burst`.
-    pub(super) fn take(&mut self, most: usize, burst: &mut Vec<Parcel>) {
+    pub(super) fn take(&mut self, most: usize, burst: &mut Vec<Held>) {
         let count = self.ring.slots().min(most);
         if count > 0
             && let Ok(chunk) = self.ring.read_chunk(count)
         {
-            burst.extend(chunk);
+            burst.extend(chunk.into_iter().map(Held::Parcel));
         }
     }
 
@@ -193,9 +204,12 @@ impl ParcelReceiver {
     }
 
     /// Gives buffers back.
-    pub(super) fn give_back(&mut self, parcels: &mut Vec<Parcel>) {
-        if let Ok(chunk) = self.back.write_chunk_uninit(parcels.len()) {
-            chunk.fill_from_iter(parcels.drain(..));
+    pub(super) fn give_back(&mut self, burst: &mut Vec<Held>) {
+        if let Ok(chunk) = self.back.write_chunk_uninit(burst.len()) {
+            chunk.fill_from_iter(burst.drain(..).filter_map(|held| match held {
+                Held::Parcel(parcel) => Some(parcel),
+                Held::Packet(_) => None,
+            }));
         }
     }
 

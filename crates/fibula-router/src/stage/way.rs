@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::parcel::{Parcel, ParcelSender};
+use super::link::{Held, Sender};
 use crate::io::{BURST, Io, Offload};
 
 /// The way out of a worker that sends by itself.
@@ -13,17 +13,17 @@ pub struct Direct<I>(pub I);
 #[derive(Debug)]
 pub struct Rings {
     /// By port; `None` for a port that does not send.
-    pub(super) outputs: Vec<Option<ParcelSender>>,
+    pub(super) outputs: Vec<Option<Sender>>,
     /// Whether packets of several segments may be sent out of the port.
     pub(super) segments: Vec<bool>,
 }
 
 /// A way out of a worker.
 pub trait Out {
-    /// Sends the packet in `packet` of the frame in `parcel`. May take the buffer and leave another one in its place.
+    /// Sends the packet in `packet` of a frame. May take its buffer, and leave another one or none in its place.
     fn forward(
         &mut self,
-        parcel: &mut Parcel,
+        held: &mut Held,
         port: usize,
         header: &[u8],
         packet: Range<usize>,
@@ -47,13 +47,19 @@ impl Rings {
 impl<I: Io> Out for Direct<I> {
     fn forward(
         &mut self,
-        parcel: &mut Parcel,
+        held: &mut Held,
         port: usize,
         header: &[u8],
         packet: Range<usize>,
         offload: &Offload,
     ) -> bool {
-        self.0.emit(port, [header, &parcel.frame().bytes[packet], &[]], offload)
+        let Some(own) = held.take_readdressed(header, packet.clone()) else {
+            return self.0.emit(port, [header, &held.frame().bytes[packet], &[]], offload);
+        };
+        let Err(mut own) = self.0.put(port, own) else { return true };
+        // The port is none of DPDK, or has no room.
+        let (header, rest) = own.bytes().split_at(header.len());
+        self.0.emit(port, [header, rest, &[]], offload)
     }
 
     fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
@@ -72,31 +78,19 @@ impl<I: Io> Out for Direct<I> {
 impl Out for Rings {
     fn forward(
         &mut self,
-        parcel: &mut Parcel,
+        held: &mut Held,
         port: usize,
         header: &[u8],
         packet: Range<usize>,
         offload: &Offload,
     ) -> bool {
         let Some(output) = &mut self.outputs[port] else { return false };
-        // The frame leaves in its own buffer; the first stage gets another one for it.
-        let Some(other) = output.take() else { return false };
-        if parcel.readdress(header, packet.clone(), offload) {
-            output.push(std::mem::replace(parcel, other));
-        } else {
-            let mut other = other;
-            other.compose([header, &parcel.frame().bytes[packet], &[]], offload);
-            output.push(other);
-        }
-        true
+        output.forward(held, header, packet, offload)
     }
 
     fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
         let Some(output) = &mut self.outputs[port] else { return false };
-        let Some(mut parcel) = output.take() else { return false };
-        parcel.compose(parts, offload);
-        output.push(parcel);
-        true
+        output.emit(parts, offload)
     }
 
     fn segments(&self, port: usize) -> bool {
@@ -104,6 +98,6 @@ impl Out for Rings {
     }
 
     fn finish(&mut self) {
-        self.outputs.iter_mut().flatten().for_each(ParcelSender::flush);
+        self.outputs.iter_mut().flatten().for_each(Sender::flush);
     }
 }

@@ -17,7 +17,7 @@ use crate::support::network::{self, Network, PORTS};
 const FLOWS: u16 = 64;
 const PACKETS: u16 = 300;
 const LOOKUPS: usize = 3;
-const END: stage::End = stage::End { kernel: false, sends: true, segments: false };
+const END: stage::End = stage::End { kernel: false, sends: true, segments: false, pool: None };
 
 /// Packet `number` of a flow; the number is in the identification.
 fn packet(flow: u16, number: u16) -> Frame {
@@ -98,7 +98,8 @@ fn three_stages_keep_the_order_of_each_flow_and_count_every_frame() {
     let stages = stage::three(&[END; PORTS.len()], [2, LOOKUPS, 2], false, &mut || {
         all.push(counters());
         Arc::clone(&all[all.len() - 1])
-    });
+    })
+    .unwrap();
     let workers: Vec<Worker> = (0..LOOKUPS)
         .map(|_| {
             all.push(counters());
@@ -143,7 +144,8 @@ fn two_stages_keep_the_order_of_each_flow() {
     let stages = stage::two(&[END; PORTS.len()], [1, 1], true, &mut || {
         all.push(counters());
         Arc::clone(&all[all.len() - 1])
-    });
+    })
+    .unwrap();
     let worker = Worker::new(Arc::clone(&network.shared), Arc::clone(&all[0])).unwrap();
     let io = stages.workers.into_iter().next().unwrap();
     let sent = std::thread::scope(|scope| {
@@ -165,7 +167,8 @@ fn a_full_ring_between_stages_is_counted() {
     let mut stages = stage::two(&[END; PORTS.len()], [1, 1], false, &mut || {
         all.push(counters());
         Arc::clone(&all[all.len() - 1])
-    });
+    })
+    .unwrap();
     let mut worker = Worker::new(Arc::clone(&network.shared), Arc::clone(&all[0])).unwrap();
     let mut io = Memory::new(PORTS.len());
     let more = 100;
@@ -186,7 +189,7 @@ fn what_leaves_by_a_port_that_does_not_send_is_dropped_and_holds_nothing_up() {
     let counters = counters();
     let mut ports = [END; PORTS.len()];
     ports[1].sends = false;
-    let mut stages = stage::three(&ports, [1, 1, 1], false, &mut self::counters);
+    let mut stages = stage::three(&ports, [1, 1, 1], false, &mut self::counters).unwrap();
     let mut worker = Worker::new(Arc::clone(&network.shared), Arc::clone(&counters)).unwrap();
     let mut io = Memory::new(PORTS.len());
     for number in 0..2 * stage::CAPACITY as u16 {
@@ -204,7 +207,7 @@ fn what_leaves_by_a_port_that_does_not_send_is_dropped_and_holds_nothing_up() {
 fn a_last_stage_that_has_ended_holds_nothing_up() {
     let network = Network::new();
     let counters = counters();
-    let mut stages = stage::three(&[END; PORTS.len()], [1, 1, 1], false, &mut self::counters);
+    let mut stages = stage::three(&[END; PORTS.len()], [1, 1, 1], false, &mut self::counters).unwrap();
     stages.transmit.clear();
     let mut worker = Worker::new(Arc::clone(&network.shared), Arc::clone(&counters)).unwrap();
     let mut io = Memory::new(PORTS.len());
@@ -235,7 +238,7 @@ fn stages_do_with_a_packet_what_one_does() {
         one.run();
         let network = Network::new();
         let counters = counters();
-        let mut stages = stage::three(&[END; PORTS.len()], [1, 1, 1], false, &mut self::counters);
+        let mut stages = stage::three(&[END; PORTS.len()], [1, 1, 1], false, &mut self::counters).unwrap();
         let mut worker = Worker::new(Arc::clone(&network.shared), Arc::clone(&counters)).unwrap();
         let mut io = Memory::new(PORTS.len());
         io.ports[0].input.push_back(frame());

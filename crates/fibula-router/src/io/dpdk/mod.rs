@@ -1,13 +1,15 @@
 //! DPDK: ports that the process drives itself, without the kernel (doc.dpdk.org, "Programmer's Guide").
 //!
 //! A port can be any device for which DPDK has a driver, for example a network card that is bound to it, or a virtual device. A
-//! packet leaves in the buffer in which it was received. Packets from other back ends are copied into a free buffer. Threads poll
-//! for packets instead of waiting for them.
+//! packet leaves in the buffer in which it was received, also where it passes several threads: rings of DPDK's own
+//! ([`link`]) pass the buffer on. Packets from other back ends are copied into a free buffer. Threads poll for packets instead of
+//! waiting for them.
 //!
 //! Such a port is unknown to the kernel. A tap can represent it there: frames for the machine go to the tap, and frames that the
 //! kernel sends by the tap leave by the port.
 
 mod port;
+mod ring;
 
 use std::collections::HashMap;
 use std::io;
@@ -15,13 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::tap::{Tap, TapSender};
-use super::{BURST, Offload, Received, complete_checksum};
+use super::{BURST, Offload, Received};
 use crate::kernel::sys;
 use crate::packet::ethernet::Mac;
 use crate::packet::limit::Bucket;
 
-pub use port::Port;
-use port::{Options, Packet, Pool, ReceiveQueue, SendQueue, Thread};
+use port::{Options, ReceiveQueue, SendQueue, Thread};
+pub use port::{Packet, Pool, Port};
+pub use ring::{RingReceiver, RingSender, link};
 
 /// Packets of a queue that may wait for room in it.
 const WAITING: usize = 256;
@@ -58,6 +61,11 @@ pub struct Wanted {
 thread_local! {
     /// Each thread that uses DPDK must register itself.
     static TOLD: Thread = Thread::begin();
+}
+
+/// Tells DPDK of the calling thread, once.
+fn register() {
+    TOLD.with(|_| ());
 }
 
 /// The ends of DPDK ports of one thread.
@@ -115,10 +123,12 @@ pub struct Opened {
     pub receivers: Vec<Dpdk>,
     /// The ends of each thread that only sends.
     pub senders: Vec<Dpdk>,
+    /// The buffers of all ports.
+    pub pool: Pool,
 }
 
 /// Opens ports with queues for `receiving` threads that receive and `sending` ones that send. With
-/// `together` they are the same threads.
+/// `together` they are the same threads. `between` is how many packets may be in rings between threads.
 ///
 /// # Errors
 /// When there is no such port, it has too few queues, or there is no memory for the packets.
@@ -127,13 +137,14 @@ pub fn open(
     ports: usize,
     [receiving, sending]: [usize; 2],
     together: bool,
+    between: usize,
 ) -> io::Result<Opened> {
     let frames: usize = wanted.iter().map(|port| port.frames * (receiving + sending)).sum();
     let spare = (receiving + sending) * (wanted.len() * WAITING + 2 * BURST);
     let largest = wanted.iter().map(|port| port.mtu + AROUND).max().unwrap_or(0).max(LEAST);
     static POOLS: AtomicUsize = AtomicUsize::new(0);
     let name = format!("fibula {}", POOLS.fetch_add(1, Ordering::Relaxed));
-    let pool = Pool::new(&name, frames + spare, largest as u16)?;
+    let pool = Pool::new(&name, frames + between + spare, largest as u16)?;
     let empty = |count: usize| -> Vec<Dpdk> { (0..count).map(|_| Dpdk::new(ports)).collect() };
     let mut receivers = empty(receiving);
     let mut senders = empty(if together { 0 } else { sending });
@@ -158,7 +169,7 @@ pub fn open(
         }
         opened.insert(wanted.name.clone(), port);
     }
-    Ok(Opened { ports: opened, receivers, senders })
+    Ok(Opened { ports: opened, receivers, senders, pool })
 }
 
 impl Dpdk {
@@ -178,7 +189,7 @@ impl Dpdk {
     }
 
     pub(super) fn receive(&mut self, port: usize) -> usize {
-        TOLD.with(|_| ());
+        register();
         let Some(ends) = &mut self.ports[port] else { return 0 };
         if let Some(queue) = &mut ends.receive {
             queue.receive(BURST, &mut self.arrived);
@@ -218,9 +229,30 @@ impl Dpdk {
         true
     }
 
+    /// Takes a packet of the burst.
+    pub(super) fn take(&mut self, index: usize) -> Option<Packet> {
+        self.burst[index].take()
+    }
+
+    /// Sends a packet as it is, if there is room.
+    pub(super) fn put(&mut self, port: usize, packet: Packet) -> Result<(), Packet> {
+        match &mut self.ports[port] {
+            Some(ends) if ends.send.is_some() && ends.waiting.len() < WAITING => {
+                ends.waiting.push(packet);
+                Ok(())
+            }
+            _ => Err(packet),
+        }
+    }
+
+    /// Returns whether packets wait for room in the queue of a port.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.ports.iter().flatten().any(|ends| !ends.waiting.is_empty())
+    }
+
     /// Sends a frame that is given in parts.
     pub(super) fn push(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
-        TOLD.with(|_| ());
+        register();
         self.ports[port].as_mut().is_some_and(|ends| ends.push(parts, offload))
     }
 
@@ -254,11 +286,7 @@ impl Dpdk {
 impl Ends {
     fn push(&mut self, parts: [&[u8]; 3], offload: &Offload) -> bool {
         let Some(queue) = self.send.as_ref().filter(|_| self.waiting.len() < WAITING) else { return false };
-        let Some(mut packet) = queue.packet() else { return false };
-        if !packet.append(parts) {
-            return false;
-        }
-        complete_checksum(&mut packet.bytes()[parts[0].len()..], offload);
+        let Some(packet) = queue.make(parts, offload) else { return false };
         self.waiting.push(packet);
         true
     }

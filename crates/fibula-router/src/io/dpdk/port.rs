@@ -1,4 +1,4 @@
-//! The boundary to DPDK: its ports, queues and packets. `shim.c` is the other side.
+//! The boundary to DPDK: its ports, their queues, and packets. `shim.c` is the other side.
 //!
 //! One of the rooms of unsafe code.
 #![allow(unsafe_code)]
@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::io::{Offload, complete_checksum};
 use crate::packet::ethernet::Mac;
 
 #[repr(C)]
@@ -25,10 +26,10 @@ struct RawPool {
     _opaque: [u8; 0],
 }
 
-/// `struct fibula_packet`.
+/// A packet in a buffer of its own, which goes back to its pool when this is dropped. `struct fibula_packet`.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Packet {
+pub struct Packet {
     buffer: NonNull<Buffer>,
     data: NonNull<u8>,
     len: u32,
@@ -55,6 +56,7 @@ unsafe extern "C" {
     fn fibula_dpdk_start(count: c_int, arguments: *mut *mut c_char) -> c_int;
     fn fibula_dpdk_thread(begins: c_int) -> c_int;
     fn fibula_dpdk_pool(name: *const c_char, buffers: c_uint, bytes: u16, error: *mut c_int) -> *mut RawPool;
+    fn fibula_dpdk_pool_used(pool: *const RawPool) -> c_uint;
     fn fibula_port_find(name: *const c_char, port: *mut u16) -> c_int;
     fn fibula_port_open(port: u16, pool: *mut RawPool, options: *mut RawOptions) -> c_int;
     fn fibula_port_close(port: u16);
@@ -70,7 +72,7 @@ fn checked(result: c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
 }
 
-fn string(text: &str) -> io::Result<CString> {
+pub(super) fn string(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a text with a zero byte"))
 }
 
@@ -122,8 +124,8 @@ impl Drop for Thread {
 }
 
 /// Buffers for packets. It stays as long as the process, so that no packet outlives it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pool(NonNull<RawPool>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pool(NonNull<RawPool>);
 
 // SAFETY: DPDK's pools may be used by all threads at once.
 unsafe impl Send for Pool {}
@@ -141,12 +143,30 @@ impl Pool {
     }
 
     /// Returns an empty packet, if there is a free buffer.
-    pub(super) fn packet(self) -> Option<Packet> {
+    fn packet(self) -> Option<Packet> {
         let mut packet = core::mem::MaybeUninit::uninit();
         // SAFETY: the pool lives as long as the process; the shim writes the packet if it returns 0.
         let made = unsafe { fibula_packet_make(self.0.as_ptr(), packet.as_mut_ptr()) };
         // SAFETY: written, as the shim says.
         (made == 0).then(|| unsafe { packet.assume_init() })
+    }
+
+    /// Makes a packet of parts, of which the first one is its Ethernet header. Returns `None` without a free buffer that is large
+    /// enough.
+    pub(super) fn make(self, parts: [&[u8]; 3], offload: &Offload) -> Option<Packet> {
+        let mut packet = self.packet()?;
+        if !packet.append(parts) {
+            return None;
+        }
+        complete_checksum(&mut packet.bytes()[parts[0].len()..], offload);
+        Some(packet)
+    }
+
+    /// Returns the number of buffers that are not in the pool: those of packets, and those in the queues of ports.
+    #[must_use]
+    pub fn used(self) -> usize {
+        // SAFETY: the pool lives as long as the process, and all threads may ask.
+        unsafe { fibula_dpdk_pool_used(self.0.as_ptr()) as usize }
     }
 }
 
@@ -155,23 +175,23 @@ unsafe impl Send for Packet {}
 
 impl Packet {
     /// Returns the frame.
-    pub(super) fn bytes(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: `len` bytes of the buffer from `data` on, which belong to this value.
         unsafe { core::slice::from_raw_parts_mut(self.data.as_ptr(), self.len as usize) }
     }
 
     /// Returns the VLAN tag that the device has taken out of the frame.
-    pub(super) fn tag(&self) -> Option<u16> {
+    pub(crate) fn tag(&self) -> Option<u16> {
         u16::try_from(self.tag).ok()
     }
 
     /// Returns whether all of the packet is in this buffer.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.whole != 0
     }
 
     /// Puts a new header in front of the bytes in `packet`, which must be of the frame. Returns `false` if there is no room.
-    pub(super) fn readdress(&mut self, header: &[u8], packet: Range<usize>) -> bool {
+    pub(crate) fn readdress(&mut self, header: &[u8], packet: Range<usize>) -> bool {
         assert!(packet.start <= packet.end && packet.end <= self.len as usize, "{packet:?} of {}", self.len);
         let free = self.front as usize + packet.start;
         if free < header.len() || !self.is_whole() {
@@ -188,7 +208,7 @@ impl Packet {
     }
 
     /// Appends parts to the frame. Returns `false` if there is no room.
-    pub(super) fn append(&mut self, parts: [&[u8]; 3]) -> bool {
+    fn append(&mut self, parts: [&[u8]; 3]) -> bool {
         let (before, more) = (self.len as usize, parts.iter().map(|part| part.len()).sum::<usize>());
         if before + more > self.room as usize {
             return false;
@@ -346,9 +366,9 @@ impl ReceiveQueue {
 }
 
 impl SendQueue {
-    /// Returns an empty packet, if there is a free buffer.
-    pub(super) fn packet(&self) -> Option<Packet> {
-        self.port.pool.packet()
+    /// Makes a packet, as [`Pool::make`] does.
+    pub(super) fn make(&self, parts: [&[u8]; 3], offload: &Offload) -> Option<Packet> {
+        self.port.pool.make(parts, offload)
     }
 
     /// Sends packets in order, as far as there is room, and removes them from the list.

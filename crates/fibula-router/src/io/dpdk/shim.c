@@ -1,5 +1,6 @@
 /* The part of DPDK that the router uses, as functions that another language can call: receiving and sending are inline functions of
- * its headers. The declarations are repeated in port.rs, which is the only caller. Errors are negative errno values. */
+ * its headers, and so are the queues between threads. The declarations are repeated in port.rs and ring.rs, which are the only callers.
+ * Errors are negative errno values. */
 #define _GNU_SOURCE
 #include <rte_config.h>
 
@@ -13,6 +14,7 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_ring.h>
 
 #define BURST 64
 /* Flags of a buffer that say where its memory is; others are of the packet that was in it. */
@@ -51,6 +53,13 @@ unsigned fibula_port_receive(uint16_t port, uint16_t queue, struct fibula_packet
 unsigned fibula_port_send(uint16_t port, uint16_t queue, const struct fibula_packet *packets, unsigned count);
 int fibula_packet_make(struct rte_mempool *pool, struct fibula_packet *packet);
 void fibula_packet_free(struct rte_mbuf *buffer);
+unsigned fibula_dpdk_pool_used(const struct rte_mempool *pool);
+struct rte_ring *fibula_ring_make(const char *name, unsigned capacity, int *error);
+void fibula_ring_free(struct rte_ring *ring);
+unsigned fibula_ring_room(const struct rte_ring *ring);
+unsigned fibula_ring_count(const struct rte_ring *ring);
+unsigned fibula_ring_send(struct rte_ring *ring, const struct fibula_packet *packets, unsigned count);
+unsigned fibula_ring_receive(struct rte_ring *ring, struct fibula_packet *packets, unsigned most);
 
 int fibula_dpdk_start(int count, char **arguments)
 {
@@ -80,6 +89,12 @@ struct rte_mempool *fibula_dpdk_pool(const char *name, unsigned buffers, uint16_
 
 	*error = pool == NULL ? -rte_errno : 0;
 	return pool;
+}
+
+/* Buffers that are not in the pool, nor in the cache of a thread. */
+unsigned fibula_dpdk_pool_used(const struct rte_mempool *pool)
+{
+	return rte_mempool_in_use_count(pool);
 }
 
 int fibula_port_find(const char *name, uint16_t *port)
@@ -178,24 +193,26 @@ uint64_t fibula_port_lost(uint16_t port)
 	return rte_eth_stats_get(port, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
 }
 
+/* Says where the bytes of a buffer are, and fetches the first of them. */
+static void describe(struct rte_mbuf *buffer, struct fibula_packet *packet)
+{
+	packet->buffer = buffer;
+	packet->data = rte_pktmbuf_mtod(buffer, uint8_t *);
+	packet->len = buffer->data_len;
+	packet->front = buffer->data_off;
+	packet->room = buffer->buf_len - buffer->data_off;
+	packet->tag = buffer->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED ? buffer->vlan_tci : -1;
+	packet->whole = buffer->nb_segs == 1;
+	rte_prefetch0(packet->data);
+}
+
 unsigned fibula_port_receive(uint16_t port, uint16_t queue, struct fibula_packet *packets, unsigned most)
 {
 	struct rte_mbuf *buffers[BURST];
 	unsigned count = rte_eth_rx_burst(port, queue, buffers, most < BURST ? most : BURST), number;
 
-	for (number = 0; number < count; number++) {
-		struct rte_mbuf *buffer = buffers[number];
-		struct fibula_packet *packet = &packets[number];
-
-		packet->buffer = buffer;
-		packet->data = rte_pktmbuf_mtod(buffer, uint8_t *);
-		packet->len = buffer->data_len;
-		packet->front = buffer->data_off;
-		packet->room = buffer->buf_len - buffer->data_off;
-		packet->tag = buffer->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED ? buffer->vlan_tci : -1;
-		packet->whole = buffer->nb_segs == 1;
-		rte_prefetch0(packet->data);
-	}
+	for (number = 0; number < count; number++)
+		describe(buffers[number], &packets[number]);
 	return count;
 }
 
@@ -217,6 +234,61 @@ unsigned fibula_port_send(uint16_t port, uint16_t queue, const struct fibula_pac
 		buffers[number] = buffer;
 	}
 	return rte_eth_tx_burst(port, queue, buffers, count);
+}
+
+/* A ring with one sender and one receiver. */
+struct rte_ring *fibula_ring_make(const char *name, unsigned capacity, int *error)
+{
+	struct rte_ring *ring = rte_ring_create(name, capacity, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+
+	*error = ring == NULL ? -rte_errno : 0;
+	return ring;
+}
+
+void fibula_ring_free(struct rte_ring *ring)
+{
+	rte_ring_free(ring);
+}
+
+unsigned fibula_ring_room(const struct rte_ring *ring)
+{
+	return rte_ring_free_count(ring);
+}
+
+unsigned fibula_ring_count(const struct rte_ring *ring)
+{
+	return rte_ring_count(ring);
+}
+
+/* A buffer passes with where its bytes are: all else of it stays as the port has left it. */
+unsigned fibula_ring_send(struct rte_ring *ring, const struct fibula_packet *packets, unsigned count)
+{
+	void *buffers[BURST];
+	unsigned number;
+
+	if (count > BURST)
+		count = BURST;
+	for (number = 0; number < count; number++) {
+		struct rte_mbuf *buffer = packets[number].buffer;
+
+		buffer->data_off = packets[number].data - (uint8_t *)buffer->buf_addr;
+		buffer->data_len = packets[number].len;
+		buffers[number] = buffer;
+	}
+	return rte_ring_sp_enqueue_burst(ring, buffers, count, NULL);
+}
+
+unsigned fibula_ring_receive(struct rte_ring *ring, struct fibula_packet *packets, unsigned most)
+{
+	void *buffers[BURST];
+	unsigned count = rte_ring_sc_dequeue_burst(ring, buffers, most < BURST ? most : BURST, NULL), number;
+
+	/* The last thread wrote there: fetch all before the first is read. */
+	for (number = 0; number < count; number++)
+		rte_prefetch0(buffers[number]);
+	for (number = 0; number < count; number++)
+		describe(buffers[number], &packets[number]);
+	return count;
 }
 
 int fibula_packet_make(struct rte_mempool *pool, struct fibula_packet *packet)
