@@ -3,6 +3,8 @@
 
 #![cfg(all(target_os = "linux", feature = "dpdk"))]
 
+mod stages;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::path::PathBuf;
@@ -45,16 +47,17 @@ fn start() -> &'static PathBuf {
         }
         input.flush().unwrap();
         let at = |name: &str| folder.join(name).display().to_string();
-        let mut ports: Vec<String> = (0..7).map(|number| format!("--vdev=net_ring{number}")).collect();
+        let mut ports: Vec<String> = (0..17).map(|number| format!("--vdev=net_ring{number}")).collect();
         ports.push(format!("--vdev=net_pcap0,rx_pcap={},tx_pcap={}", at("in.pcap"), at("left.pcap")));
         ports.push(format!("--vdev=net_pcap1,tx_pcap={}", at("right.pcap")));
+        ports.extend((1..5).map(|number| format!("--vdev=net_null{number},size=128")));
         let socket = at("memif");
         ports.push(format!("--vdev=net_memif0,role=server,id=0,socket-abstract=no,socket={socket}"));
         ports.push(format!("--vdev=net_memif1,role=client,id=0,socket-abstract=no,socket={socket}"));
         let arguments = [
             "--no-huge",
             "-m",
-            "64",
+            "256",
             "--no-pci",
             "--no-shconf",
             "--no-telemetry",
