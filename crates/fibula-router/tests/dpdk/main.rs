@@ -47,7 +47,7 @@ fn start() -> &'static PathBuf {
         }
         input.flush().unwrap();
         let at = |name: &str| folder.join(name).display().to_string();
-        let mut ports: Vec<String> = (0..17).map(|number| format!("--vdev=net_ring{number}")).collect();
+        let mut ports: Vec<String> = (0..18).map(|number| format!("--vdev=net_ring{number}")).collect();
         ports.push(format!("--vdev=net_pcap0,rx_pcap={},tx_pcap={}", at("in.pcap"), at("left.pcap")));
         ports.push(format!("--vdev=net_pcap1,tx_pcap={}", at("right.pcap")));
         ports.extend((1..5).map(|number| format!("--vdev=net_null{number},size=128")));

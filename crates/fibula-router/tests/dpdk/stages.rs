@@ -94,6 +94,7 @@ impl Source<'_> {
                 let bytes = self.ports.frame(index).bytes;
                 // The second port has a tag in front.
                 let payload = if port == 2 { NUMBER + 4 } else { NUMBER };
+                assert_eq!(bytes.len(), payload + 20, "port {port}");
                 let number = u32::from_be_bytes(bytes[payload..][..4].try_into().expect("four bytes"));
                 // Where the packet begins, which no stage moves.
                 let place = bytes.as_ptr() as usize + payload - NUMBER;
@@ -403,5 +404,106 @@ fn what_nobody_takes_is_counted_and_goes_back() {
     // What is in rings when all ends go is the pool's again.
     drop(stages);
     drop((input, output, open));
+    assert_eq!(pool.used(), 0);
+}
+
+/// A port with so much room.
+struct Narrow(Vec<Packet>, usize);
+
+impl Io for Narrow {
+    fn receive(&mut self, _: usize) -> usize {
+        0
+    }
+
+    fn frame(&mut self, _: usize) -> Received<'_> {
+        Received { bytes: &mut [], tag: None, offload: Offload::default(), cut: true }
+    }
+
+    fn put(&mut self, _: usize, packet: Packet) -> Result<(), Packet> {
+        if self.0.len() == self.1 {
+            return Err(packet);
+        }
+        self.0.push(packet);
+        Ok(())
+    }
+
+    fn forward(&mut self, _: usize, _: usize, _: &[u8], _: core::ops::Range<usize>, _: &Offload) -> bool {
+        false
+    }
+
+    fn emit(&mut self, _: usize, _: [&[u8]; 3], _: &Offload) -> bool {
+        false
+    }
+
+    fn deliver(&mut self, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn finish(&mut self) {}
+}
+
+#[test]
+fn what_has_no_room_waits_and_ends_a_sleep() {
+    start();
+    let opened = dpdk::open(&[wanted("net_ring17", 0)], 1, [1, 1], false, 2 * stage::CAPACITY).unwrap();
+    let Opened { ports: open, mut receivers, mut senders, pool } = opened;
+    let (mut input, mut output) = (ports(receivers.remove(0), 1), ports(senders.remove(0), 1));
+    let counters = || (0..1).map(|_| PortCounters::default()).collect();
+    let ends = [stage::End { sends: true, ..end(0, pool) }];
+    let mut stages = stage::three(&ends, [1, 1, 1], false, &mut || counters()).unwrap();
+    // More than the port has slots and the thread has places: the rest is refused, and what waits leaves when there is room.
+    let frame = build("eth R0 a / ip4 10.0.0.1 198.51.0.9 / udp 1 2", &[]).bytes;
+    let mut taken = 0;
+    while output.emit(0, [&frame, &[], &[]], &Offload::default()) {
+        output.finish();
+        taken += 1;
+    }
+    assert!(output.has_unsent());
+    let (mut receive, mut worker) = (stages.receive.remove(0), stages.workers.remove(0));
+    let asleep = Arc::clone(worker.sleeper());
+    let thread = std::thread::spawn(move || {
+        // If nobody ended the sleep, the test would not end.
+        while worker.is_empty() {
+            asleep.sleep(std::time::Duration::from_secs(3600), || !worker.is_empty());
+        }
+        while !worker.ended() {
+            let received = worker.receive(0);
+            for index in 0..received {
+                assert!(worker.forward(index, 0, &[7; 14], 14..40, &Offload::default()));
+            }
+            worker.finish();
+            if received == 0 && !worker.ended() {
+                asleep.sleep(std::time::Duration::from_secs(3600), || !worker.is_empty() || worker.ended());
+            }
+        }
+    });
+    let mut received = 0;
+    while received < 300 {
+        received += receive.turn(&mut input, 0);
+        output.finish();
+    }
+    let mut transmit = stages.transmit.remove(0);
+    // The end of the first stage ends the sleep, and with it the thread.
+    drop(receive);
+    thread.join().unwrap();
+    let mut narrow = Narrow(Vec::new(), 3);
+    assert_eq!((transmit.turn(&mut narrow), transmit.turn(&mut narrow)), (3, 0));
+    narrow.1 = 64;
+    assert_eq!((transmit.turn(&mut narrow), transmit.is_empty(), transmit.ended()), (61, false, false));
+    narrow.1 = received - 1;
+    while transmit.turn(&mut narrow) > 0 {}
+    assert!(!transmit.ended() && !transmit.is_empty(), "one has no room yet");
+    narrow.1 = received;
+    assert_eq!((transmit.turn(&mut narrow), transmit.ended()), (1, true));
+    // Each once, as it was forwarded.
+    assert_eq!(narrow.0.len(), received);
+    // What waited for room has left.
+    let mut rest = 0;
+    for _ in 0..100 {
+        rest += crate::received(&mut input, 0).len();
+        output.finish();
+    }
+    assert_eq!((received + rest, output.has_unsent()), (taken, false));
+    drop((narrow, transmit, input, output, open));
     assert_eq!(pool.used(), 0);
 }
