@@ -30,9 +30,13 @@ pub struct Fault {
     /// What it becomes.
     pub replace: String,
     /// The test that must catch it: `lib NAME` (a unit test of the library), `published NAME` (one of the engines of
-    /// papers), `columns NAME` (one of the columns), `lab NAME` (one of the laboratory), `routers NAME` (one of the router), or a test program such as `machine`, and a name.
+    /// papers), `columns NAME` (one of the columns), `feed NAME` (one of the feeds), `lab NAME` (one of the laboratory), `routers NAME`
+    /// (one of the router), or a test program such as `machine`, and a name. Those of `dpdk` need DPDK.
     pub test: String,
 }
+
+/// The target whose tests need DPDK.
+pub const DPDK: &str = "dpdk";
 
 impl Fault {
     /// Returns the source of the file with the fault in it.
@@ -103,6 +107,7 @@ impl Fault {
             "feed" => vec!["test", "--package", "fibula-feed", "--lib"],
             "lab" => vec!["test", "--package", "fibula-lab", "--lib"],
             "routers" => vec!["test", "--package", "fibula-router", "--lib"],
+            DPDK => vec!["test", "--features", "fibula-router/dpdk", "--test", DPDK],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
             // With the engines of papers over narrow tables.
             _ => vec!["test", "--features", "fibula-proof/exhaustive", "--test", target],
