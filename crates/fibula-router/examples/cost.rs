@@ -1,7 +1,8 @@
 //! What a packet costs: 64-byte frames through the whole pipeline, with ports in memory that neither copy nor wait.
 //!
 //! `cargo run --release -p fibula-router --example cost -- TABLE... [--passes N] [--record FILE]`, with a table of each family (or
-//! both in one file); `--record` writes what was measured as JSON, see `records/router`. Every prefix leads to one of 16
+//! both in one file); `--record` writes what was measured as JSON, see `records/router`. With the feature `dpdk` and `--stages RUNS`,
+//! packets a second by stages and processors on ports of DPDK are measured in the place of all else: see `netlab/measure-stages`. Every prefix leads to one of 16
 //! gateways; packets go to a random address below a random prefix. Forwarding spends the TTL, so headers are written afresh before
 //! every pass; a pass of that alone is measured in turn and subtracted. Passes of both kinds alternate, and the median of their
 //! processor times is shown; stages on several threads are timed by the clock on the wall, and are left out while other programs have
@@ -193,10 +194,15 @@ fn stages_apart(shared: &Arc<Shared>, template: &Frames, passes: usize, three: b
     begin.elapsed().as_nanos() as f64 / (passes * PACKETS) as f64
 }
 
+/// Frames to these destinations, in the family that has some.
+fn frames((v4_keys, v6_keys): (&[u32], &[u128])) -> Frames {
+    let destinations = if v4_keys.is_empty() { Keys::V6(v6_keys) } else { Keys::V4(v4_keys) };
+    Frames::new(destinations, None, PACKETS, FRAME, 0).expect("addresses to forward to")
+}
+
 fn measure(ribs: &DualRib, v6: bool, (passes, load): (usize, f64)) -> Measured {
     let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random(7));
-    let destinations = if v6 { Keys::V6(&v6_keys) } else { Keys::V4(&v4_keys) };
-    let template = Frames::new(destinations, None, PACKETS, FRAME, 0).expect("addresses to forward to");
+    let template = frames((&v4_keys, &v6_keys));
     let table = Table::from_routes(ribs.clone(), Options::default()).expect("memory for the table");
     let shared = network(table.clone(), 1, false);
     let counts = counters(2);
@@ -263,121 +269,130 @@ fn measure(ribs: &DualRib, v6: bool, (passes, load): (usize, f64)) -> Measured {
         rows.push((name, stages_apart(&shared, &template, passes, threads == 3)));
     }
     #[cfg(all(target_os = "linux", feature = "dpdk"))]
-    rows.extend(null::measure(&shared, other, &template, v6, passes));
+    rows.extend(on_null(&shared, other, &template, passes));
     Measured { rows }
 }
 
-/// Ports of DPDK that receive frames without contents and free what they send: the contents are written afresh.
+/// On ports of DPDK that receive frames without contents and free what they send: the contents are written afresh.
 #[cfg(all(target_os = "linux", feature = "dpdk"))]
-mod null {
-    use std::ops::Range;
-
-    use fibula_router::io::dpdk::{self, Wanted};
-    use fibula_router::io::ports::{Common, Ports, Sink, Source};
-    use fibula_router::io::{Offload, Received};
-    use fibula_router::packet::ethernet::Mac;
-
-    use super::{Arc, BURST, Frames, Io, PACKETS, Shared, Worker, counters, median, timed};
-
-    struct Null<'t> {
-        ports: Ports,
-        template: &'t Frames,
-        next: usize,
-    }
-
-    impl Io for Null<'_> {
-        fn receive(&mut self, _: usize) -> usize {
-            let count = self.ports.receive(0);
-            assert_eq!(count, BURST);
-            for (index, frame) in self.template.headers()[self.next..][..count].iter().enumerate() {
-                self.ports.frame(index).bytes[..frame.len()].copy_from_slice(frame);
+fn on_null(
+    shared: &Arc<Shared>,
+    mut other: Worker,
+    template: &Frames,
+    passes: usize,
+) -> [(&'static str, f64); 3] {
+    let mut io = fibula_router::measure::null::NullPorts::open().expect("ports of DPDK");
+    io.set_frames(&Arc::new(template.clone()));
+    let mut worker = Worker::new(Arc::clone(shared), counters(2)).expect("memory for a worker");
+    let (mut write, mut whole, mut bridge) = (vec![], vec![], vec![]);
+    for _ in 0..passes {
+        write.push(timed(|| {
+            for _ in 0..PACKETS / BURST {
+                io.receive(0);
+                io.finish();
             }
-            self.next = (self.next + count) % self.template.len();
-            count
-        }
-
-        fn frame(&mut self, index: usize) -> Received<'_> {
-            self.ports.frame(index)
-        }
-
-        fn forward(
-            &mut self,
-            index: usize,
-            port: usize,
-            header: &[u8],
-            packet: Range<usize>,
-            offload: &Offload,
-        ) -> bool {
-            self.ports.forward(index, port, header, packet, offload)
-        }
-
-        fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
-            self.ports.emit(port, parts, offload)
-        }
-
-        fn deliver(&mut self, _: usize, _: usize) -> bool {
-            false
-        }
-
-        fn finish(&mut self) {
-            self.ports.finish();
-        }
+        }));
+        whole.push(timed(|| {
+            for _ in 0..PACKETS / BURST {
+                worker.burst(&mut io, 0, 1);
+            }
+        }));
+        bridge.push(timed(|| {
+            for _ in 0..PACKETS / BURST {
+                other.burst(&mut io, 0, 1);
+            }
+        }));
     }
+    let write = median(write);
+    [
+        ("run to completion, net_null", median(whole) - write),
+        ("of it bridge, net_null", median(bridge) - write),
+        ("receiving, headers and freeing, subtracted", write),
+    ]
+}
 
-    pub(super) fn measure(
-        shared: &Arc<Shared>,
-        mut other: Worker,
-        template: &Frames,
-        v6: bool,
-        passes: usize,
-    ) -> Vec<(&'static str, f64)> {
-        let options =
-            ["--no-huge", "-m", "64", "--no-pci", "--no-shconf", "--no-telemetry", "--log-level=error"];
-        let devices = (0..4).map(|number| format!("--vdev=net_null{number}"));
-        let arguments: Vec<String> = options.map(str::to_owned).into_iter().chain(devices).collect();
-        dpdk::start(&arguments).expect("DPDK starts");
-        // A virtual port that was closed is gone: each family has two.
-        let wanted = [0, 1].map(|port| Wanted {
-            name: format!("net_null{}", if v6 { port + 2 } else { port }),
-            port,
-            frames: 512,
-            mtu: 1500,
-            mac: None,
-            otherwise: Mac([2, 0, 0, 0, 0, 0xf0 + port as u8]),
-            promiscuous: false,
+/// Rates of packets by shape and processors, on the same ports: the median of some runs, which alternate.
+#[cfg(all(target_os = "linux", feature = "dpdk"))]
+fn rates(shared: &Arc<Shared>, template: &Frames, runs: usize) -> Vec<Value> {
+    use fibula_router::config::Shape;
+    use fibula_router::measure::null::{Bench, Way};
+
+    let frames = Arc::new(template.clone());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut bench = Bench::open(processors).expect("ports of DPDK");
+    let mut ways = Vec::new();
+    let mut cores = 1;
+    while cores <= processors {
+        // As many threads as processors, but one of each stage at least.
+        let ends = (cores / 4).max(1);
+        ways.push(Way { shape: Shape::Complete, workers: cores, cores });
+        let receive = (cores / 2).max(1);
+        ways.push(Way {
+            shape: Shape::Two { receive },
+            workers: cores.saturating_sub(receive).max(1),
+            cores,
         });
-        let mut opened = dpdk::open(&wanted, 2, [1, 1], true, 0).expect("ports of DPDK");
-        let mut ends = Ports::default();
-        (0..2).for_each(|_| ends.push(Source::Common, Sink::Common));
-        ends.set_common(Common::Dpdk(opened.receivers.remove(0)));
-        let mut io = Null { ports: ends, template, next: 0 };
-        let mut worker = Worker::new(Arc::clone(shared), counters(2)).expect("memory for a worker");
-        let (mut write, mut whole, mut bridge) = (vec![], vec![], vec![]);
-        for _ in 0..passes {
-            write.push(timed(|| {
-                for _ in 0..PACKETS / BURST {
-                    io.receive(0);
-                    io.finish();
-                }
-            }));
-            whole.push(timed(|| {
-                for _ in 0..PACKETS / BURST {
-                    worker.burst(&mut io, 0, 1);
-                }
-            }));
-            bridge.push(timed(|| {
-                for _ in 0..PACKETS / BURST {
-                    other.burst(&mut io, 0, 1);
-                }
-            }));
-        }
-        let write = median(write);
-        vec![
-            ("run to completion, net_null", median(whole) - write),
-            ("of it bridge, net_null", median(bridge) - write),
-            ("receiving, headers and freeing, subtracted", write),
-        ]
+        let workers = cores.saturating_sub(2 * ends).max(1);
+        ways.push(Way { shape: Shape::Three { receive: ends, send: ends }, workers, cores });
+        cores *= 2;
     }
+    let mut found: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
+    for _ in 0..runs {
+        for (way, found) in ways.iter().zip(&mut found) {
+            let time = std::time::Duration::from_millis(500);
+            found.push(bench.run(shared, &frames, *way, time).expect("packets"));
+        }
+    }
+    let row = |(way, mut runs): (&Way, Vec<f64>)| {
+        runs.sort_by(f64::total_cmp);
+        let (shape, threads) = match way.shape {
+            Shape::Complete => ("run to completion", vec![way.workers]),
+            Shape::Two { receive } => ("two stages", vec![receive, way.workers]),
+            Shape::Three { receive, send } => ("three stages", vec![receive, way.workers, send]),
+        };
+        let rounded = |rate: f64| (rate * 100.0).round() / 100.0;
+        json!({
+            "shape": shape, "threads": threads, "cores": way.cores, "mpps": rounded(runs[runs.len() / 2]),
+            "least": rounded(runs[0]), "most": rounded(runs[runs.len() - 1]),
+        })
+    };
+    ways.iter().zip(found).map(row).collect()
+}
+
+/// Measures the rates of both families, and prints them as JSON.
+#[cfg(all(target_os = "linux", feature = "dpdk"))]
+fn stages(ribs: &DualRib, runs: usize, load: f64) -> ExitCode {
+    let mut measured = serde_json::Map::new();
+    let mut engines = Vec::new();
+    for (v6, family) in [(false, "ipv4"), (true, "ipv6")] {
+        if if v6 { ribs.v6.is_empty() } else { ribs.v4.is_empty() } {
+            continue;
+        }
+        let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random(7));
+        let table = Table::from_routes(ribs.clone(), Options::default()).expect("memory for the table");
+        let rates = rates(&network(table, 1, false), &frames((&v4_keys, &v6_keys)), runs);
+        measured.insert(family.to_owned(), rates.into());
+        engines.push(if v6 { Options::default().ipv6.name } else { Options::default().ipv4.name });
+    }
+    let record = json!({
+        "what": "million packets of 64 bytes a second on ports of DPDK without hardware (net_null), by stages and processors",
+        "processor": processor(),
+        "processors": std::thread::available_parallelism().map_or(1, usize::from),
+        "load_before": load,
+        "ipv4_routes": ribs.v4.len(),
+        "ipv6_routes": ribs.v6.len(),
+        "runs": runs,
+        "engines": engines,
+        "measured": measured,
+    });
+    println!("{record:#}");
+    ExitCode::SUCCESS
+}
+
+#[cfg(not(all(target_os = "linux", feature = "dpdk")))]
+fn stages(_: &DualRib, _: usize, _: f64) -> ExitCode {
+    eprintln!("--stages takes the feature dpdk");
+    ExitCode::from(2)
 }
 
 /// Returns how many threads have run or waited to run in the last minute, on average.
@@ -427,17 +442,18 @@ fn record(
 }
 
 fn main() -> ExitCode {
-    let (load, mut files, mut passes, mut path) = (load(), Vec::new(), 51, None);
+    let (load, mut files, mut passes, mut path, mut runs) = (load(), Vec::new(), 51, None, None);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--passes" => passes = args.next().and_then(|count| count.parse().ok()).unwrap_or(passes),
             "--record" => path = args.next(),
+            "--stages" => runs = args.next().and_then(|count| count.parse().ok()),
             _ => files.push(arg),
         }
     }
     if files.is_empty() {
-        eprintln!("usage: cost TABLE... [--passes N] [--record FILE]");
+        eprintln!("usage: cost TABLE... [--passes N] [--record FILE] [--stages RUNS]");
         return ExitCode::from(2);
     }
     let mut ribs = DualRib::default();
@@ -453,6 +469,9 @@ fn main() -> ExitCode {
             let hop = NextHop::new(label.id() % GATEWAYS + 1).expect("not zero");
             ribs.insert(prefix, hop).expect("memory for a route");
         }
+    }
+    if let Some(runs) = runs {
+        return stages(&ribs, runs, load);
     }
     println!("{} IPv4 and {} IPv6 routes, {PACKETS} frames of {FRAME} bytes", ribs.v4.len(), ribs.v6.len());
     let mut measured = Vec::new();

@@ -3,6 +3,7 @@
 //! ```text
 //! Frames   headers of packets, by flow              FrameRing  receives them again and again, and sends in place
 //! network  a fabric whose neighbours are known      Crew       workers on rings, each on a thread of its own
+//! null     the same on ports of DPDK, in stages
 //! ```
 //!
 //! Forwarding decrements the TTL and changes addresses, so headers are [rewritten](FrameRing::renew) before every pass. A [`Crew`]
@@ -11,6 +12,8 @@
 mod crew;
 mod frames;
 mod network;
+#[cfg(all(target_os = "linux", feature = "dpdk"))]
+pub mod null;
 mod ring;
 
 pub use crew::Crew;

@@ -15,6 +15,7 @@ use fibula_router::io::dpdk::{self, Dpdk, Wanted};
 use fibula_router::io::memory::Frame;
 use fibula_router::io::ports::{Common, Ports, Sink, Source};
 use fibula_router::io::{Io, Offload, pcap};
+use fibula_router::measure::null::NAME;
 use fibula_router::packet::ethernet::Mac;
 
 use support::frames::build;
@@ -51,13 +52,14 @@ fn start() -> &'static PathBuf {
         ports.push(format!("--vdev=net_pcap0,rx_pcap={},tx_pcap={}", at("in.pcap"), at("left.pcap")));
         ports.push(format!("--vdev=net_pcap1,tx_pcap={}", at("right.pcap")));
         ports.extend((1..5).map(|number| format!("--vdev=net_null{number},size=128")));
+        ports.extend((0..4).map(|number| format!("--vdev={NAME}{number}")));
         let socket = at("memif");
         ports.push(format!("--vdev=net_memif0,role=server,id=0,socket-abstract=no,socket={socket}"));
         ports.push(format!("--vdev=net_memif1,role=client,id=0,socket-abstract=no,socket={socket}"));
         let arguments = [
             "--no-huge",
             "-m",
-            "256",
+            "512",
             "--no-pci",
             "--no-shconf",
             "--no-telemetry",

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use fibula::Table;
 use fibula::engines::{Dir17Bitmap, PlanB};
 use fibula::live::Options;
-use fibula::net::{Change, NextHop, Prefix, Route};
+use fibula::net::{Change, IpPrefix, NextHop, Prefix, Route};
+use fibula_router::config::Shape;
 use fibula_router::count::{PortCounters, Totals};
 use fibula_router::drops::DropReason;
 use fibula_router::forward::fabric::{Gateway, Hop};
@@ -16,6 +17,8 @@ use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::dpdk::{self, Opened, Packet, Pool};
 use fibula_router::io::ports::Ports;
 use fibula_router::io::{Io, Offload, Received};
+use fibula_router::measure::null::{Bench, Way};
+use fibula_router::measure::{self, Frames, Keys};
 use fibula_router::stage::{self, Staged};
 
 use crate::support::frames::build;
@@ -506,4 +509,30 @@ fn what_has_no_room_waits_and_ends_a_sleep() {
     assert_eq!((received + rest, output.has_unsent()), (taken, false));
     drop((narrow, transmit, input, output, open));
     assert_eq!(pool.used(), 0);
+}
+
+#[test]
+fn packets_are_measured_in_every_shape_and_ports_are_used_again() {
+    start();
+    let table = Table::new().unwrap();
+    table.insert("2001:db8::/32".parse::<IpPrefix>().unwrap(), NextHop::try_from(3).unwrap()).unwrap();
+    let shared = measure::network(table, 1, false);
+    let keys: Vec<u128> = (1..100).map(|key| 0x2001_0db8 << 96 | key).collect();
+    let frames = Arc::new(Frames::new(Keys::V6(&keys), None, 99, 64, 0).unwrap());
+    let mut bench = Bench::open(2).unwrap();
+    let shapes = [
+        (Shape::Complete, 2),
+        (Shape::Two { receive: 1 }, 2),
+        (Shape::Three { receive: 2, send: 1 }, 1),
+        (Shape::Three { receive: 1, send: 2 }, 2),
+        (Shape::Two { receive: 2 }, 1),
+    ];
+    let some = std::time::Duration::from_millis(20);
+    for (shape, workers) in shapes {
+        // It says so itself if a packet is not forwarded.
+        bench.run(&shared, &frames, Way { shape, workers, cores: 2 }, some).unwrap();
+    }
+    assert_eq!(bench.used(), 0, "buffers that have not come back");
+    let many = Way { shape: Shape::Complete, workers: 3, cores: 2 };
+    assert!(bench.run(&shared, &frames, many, some).is_err());
 }
