@@ -17,6 +17,9 @@ pub(super) const NO_ROUTER: &str = "takes a router, and the program that measure
 
 /// Makes routers.
 pub trait Routers {
+    /// Returns why there are no rates of a way, if there are none.
+    fn lacks(&self, way: PacketPath) -> Option<&'static str>;
+
     /// Returns a router of these routes, with the engines of this name for the families that have routes.
     ///
     /// # Errors
@@ -24,7 +27,7 @@ pub trait Routers {
     fn open(&self, routes: DualRib, engine: &str) -> Result<Box<dyn Router>, String>;
 }
 
-/// A router with ports in memory.
+/// A router with ports in memory, or on ports of DPDK without hardware.
 pub trait Router {
     /// Makes the packets that the next runs forward.
     ///
@@ -66,14 +69,18 @@ pub enum Destinations<'a> {
 }
 
 /// How packets are forwarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PacketPath {
     /// By threads that the program starts.
+    #[default]
     Threads,
     /// By those of a data-parallel run-time.
     RunTime,
     /// From port to port, without a lookup, by threads that the program starts.
     Bridge,
+    /// By three threads, which receive, look up and send, between ports of DPDK without hardware (net_null).
+    Stages,
 }
 
 /// The lines of a figure that are measured.
@@ -134,17 +141,24 @@ pub(super) fn by_way(
 pub(super) struct Schemes {
     tables: Vec<PaperTable>,
     engines: Vec<String>,
+    /// How packets are forwarded: by default one thread receives, looks up and sends.
+    #[serde(default)]
+    way: PacketPath,
 }
 
-/// Measures rates of forwarding by several engines, on one core, all of a table in one race: frames of 64 bytes to random addresses
+/// Measures rates of forwarding by several engines, all of a table in one race: frames of 64 bytes to random addresses
 /// below random routes. The columns are the engines.
 pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Result<Vec<Point>, String> {
-    let Schemes { tables, engines } = schemes;
+    let Schemes { tables, engines, way } = schemes;
     let mut points = Vec::new();
     for table in tables {
-        let Some(routers) = context.routers() else {
-            points.extend(engines.iter().map(|engine| Point::absent(&table.made, engine, NO_ROUTER)));
-            continue;
+        let routers = context.routers().ok_or(NO_ROUTER);
+        let routers = match routers.and_then(|routers| routers.lacks(*way).map_or(Ok(routers), Err)) {
+            Ok(routers) => routers,
+            Err(why) => {
+                points.extend(engines.iter().map(|engine| Point::absent(&table.made, engine, why)));
+                continue;
+            }
         };
         let (name, rib) = context.ipv6(table)?;
         let settings = context.settings;
@@ -167,7 +181,7 @@ pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Resu
         let mut runs = vec![Vec::new(); engines.len()];
         for _ in 0..settings.runs {
             for (router, runs) in routers.iter_mut().zip(&mut runs) {
-                runs.push(router.run(PacketPath::Threads, settings.run)?);
+                runs.push(router.run(*way, settings.run)?);
             }
         }
         points.extend(engines.iter().zip(runs).map(|(engine, runs)| point(&name, engine, runs, &name)));

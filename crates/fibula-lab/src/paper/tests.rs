@@ -180,6 +180,10 @@ impl Supply for Fast {
 }
 
 impl Routers for Fast {
+    fn lacks(&self, _: PacketPath) -> Option<&'static str> {
+        None
+    }
+
     fn open(&self, routes: fibula::rib::DualRib, engine: &str) -> Result<Box<dyn Router>, String> {
         assert!(routes.v4.is_empty() != routes.v6.is_empty());
         Ok(Box::new(if engine == "planb" { 50.0 } else { 20.0 }))
@@ -199,9 +203,12 @@ impl Router for f64 {
 
 #[test]
 fn packets_are_forwarded_by_the_router_that_is_supplied() {
-    for (name, figure, holds) in
-        [("planb", "figure-7", 3), ("multibit", "figure-5", 0), ("multibit", "figure-8", 1)]
-    {
+    for (name, figure, holds) in [
+        ("planb", "figure-7", 3),
+        ("planb", "figure-7-stages", 3),
+        ("multibit", "figure-5", 0),
+        ("multibit", "figure-8", 1),
+    ] {
         let whole = find(name).unwrap();
         let paper = &of(whole, &[figure]);
         let exhibit = &paper.exhibits[0];

@@ -225,6 +225,7 @@ impl Bench {
         });
         let stop = AtomicBool::new(false);
         let stop = &stop;
+        let wait = Wait { shares: receive + workers + send > allowed.len(), turns: 0 };
         let mut jobs: Vec<Box<dyn FnOnce() + Send + '_>> = Vec::new();
         match shape {
             Shape::Complete => {
@@ -239,12 +240,12 @@ impl Bench {
             Shape::Two { .. } => {
                 let stages = stage::two(&ends, [receive, workers], false, &mut counts)?;
                 for (stage, io) in stages.receive.into_iter().zip(&mut self.receive) {
-                    jobs.push(Box::new(move || first(stage, io, stop)));
+                    jobs.push(Box::new(move || first(stage, io, (stop, wait))));
                 }
                 for ((worker, io), ports) in lookups.into_iter().zip(stages.workers).zip(&mut self.send) {
                     let mut io = io.direct(std::mem::take(&mut ports.ports));
                     jobs.push(Box::new(move || {
-                        middle(worker, &mut io, |_| true);
+                        middle(worker, &mut io, |_| true, wait);
                         ports.ports = std::mem::take(&mut io.out().0);
                     }));
                 }
@@ -252,13 +253,13 @@ impl Bench {
             Shape::Three { .. } => {
                 let stages = stage::three(&ends, [receive, workers, send], false, &mut counts)?;
                 for (stage, io) in stages.receive.into_iter().zip(&mut self.receive) {
-                    jobs.push(Box::new(move || first(stage, io, stop)));
+                    jobs.push(Box::new(move || first(stage, io, (stop, wait))));
                 }
                 for (worker, mut io) in lookups.into_iter().zip(stages.workers) {
-                    jobs.push(Box::new(move || middle(worker, &mut io, |io| io.out().has_room())));
+                    jobs.push(Box::new(move || middle(worker, &mut io, |io| io.out().has_room(), wait)));
                 }
                 for (stage, io) in stages.transmit.into_iter().zip(&mut self.send) {
-                    jobs.push(Box::new(move || last(stage, &mut io.ports)));
+                    jobs.push(Box::new(move || last(stage, &mut io.ports, wait)));
                 }
             }
         }
@@ -290,46 +291,50 @@ impl Bench {
     }
 }
 
-/// Lets other threads run, where there are fewer processors than threads.
-fn wait(turns: &mut u32, frames: usize) {
-    *turns = if frames > 0 { 0 } else { *turns + 1 };
-    match *turns {
-        0 => {}
-        1..SPINS => std::hint::spin_loop(),
-        _ => {
-            *turns = 0;
+/// How a thread waits for others.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    /// Whether there are fewer processors than threads, so that others have to run first.
+    shares: bool,
+    turns: u32,
+}
+
+impl Wait {
+    fn turn(&mut self, frames: usize) {
+        self.turns = if frames > 0 { 0 } else { self.turns.saturating_add(1) };
+        if self.shares && self.turns == SPINS {
+            self.turns = 0;
             std::thread::yield_now();
+        } else if frames == 0 {
+            std::hint::spin_loop();
         }
     }
 }
 
-fn first(mut stage: stage::Receive, io: &mut NullPorts, stop: &AtomicBool) {
-    let mut turns = 0;
+fn first(mut stage: stage::Receive, io: &mut NullPorts, (stop, mut wait): (&AtomicBool, Wait)) {
     while !stop.load(Ordering::Relaxed) {
         let received = if stage.has_room(0) { stage.turn(io, 0) } else { 0 };
-        wait(&mut turns, received);
+        wait.turn(received);
     }
 }
 
-fn middle<O>(mut worker: Worker, io: &mut Staged<O>, ready: impl Fn(&mut Staged<O>) -> bool)
+fn middle<O>(mut worker: Worker, io: &mut Staged<O>, ready: impl Fn(&mut Staged<O>) -> bool, mut wait: Wait)
 where
     Staged<O>: Io,
 {
-    let mut turns = 0;
     loop {
         let end = io.ended();
         let received = if ready(io) { worker.burst(io, 0, 1) } else { 0 };
         if end && received == 0 {
             return;
         }
-        wait(&mut turns, received);
+        wait.turn(received);
     }
 }
 
-fn last(mut stage: stage::Transmit, io: &mut Ports) {
-    let mut turns = 0;
+fn last(mut stage: stage::Transmit, io: &mut Ports, mut wait: Wait) {
     while !stage.ended() {
         let sent = stage.turn(io);
-        wait(&mut turns, sent);
+        wait.turn(sent);
     }
 }

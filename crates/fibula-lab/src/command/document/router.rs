@@ -41,6 +41,9 @@ pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
         if let Some(record) = read(&folder.join("cost.json"))? {
             cost(&mut text, &record)?;
         }
+        if let Some(record) = read(&folder.join("stages.json"))? {
+            stages(&mut text, &record)?;
+        }
         if let Some(record) = read(&folder.join("veth.json"))? {
             let name = format!("router/{machine}-veth.svg");
             let chart = veth(&mut text, &record, &name)?;
@@ -116,6 +119,38 @@ fn cost(text: &mut String, record: &Value) -> Result<(), Box<dyn Error>> {
         text,
         "\n`cargo run --release -p fibula-router --example cost -- IPV4-TABLE IPV6-TABLE --record`"
     )?;
+    Ok(())
+}
+
+/// Packets a second by stages and processors: a row for each shape and number of processors, and testpmd's.
+fn stages(text: &mut String, record: &Value) -> Result<(), Box<dyn Error>> {
+    let routes = format!("{} IPv4 and {} IPv6 routes", record["ipv4_routes"], record["ipv6_routes"]);
+    let title = "Million packets of 64 bytes a second by stages, ports of DPDK without hardware";
+    head(text, title, record, &routes)?;
+    writeln!(
+        text,
+        "The median of {} runs of half a second, and the least and the most; DPDK {}, its driver net_null. The source waits for room, so no \
+         packet is lost. Threads are pinned. Contents are written where packets are received, which testpmd does not do, nor does it \
+         look anything up.\n",
+        record["runs"],
+        record["dpdk"].as_str().unwrap_or("?")
+    )?;
+    writeln!(text, "| way | threads | processors | IPv4 | IPv6 |\n|---|---|--:|--:|--:|")?;
+    let rows = |family: &str| record["measured"][family].as_array().map_or(&[][..], Vec::as_slice);
+    let rate = |row: &Value| format!("{} ({} to {})", row["mpps"], row["least"], row["most"]);
+    for row in rows("ipv4") {
+        let same = |other: &&Value| other["shape"] == row["shape"] && other["cores"] == row["cores"];
+        let other = rows("ipv6").iter().find(same).map_or_else(|| "-".to_owned(), rate);
+        let threads: Vec<String> =
+            row["threads"].as_array().into_iter().flatten().map(ToString::to_string).collect();
+        let (shape, threads) = (row["shape"].as_str().unwrap_or("?"), threads.join(" + "));
+        writeln!(text, "| {shape} | {threads} | {} | {} | {other} |", row["cores"], rate(row))?;
+    }
+    for row in record["testpmd"].as_array().into_iter().flatten() {
+        let (way, cores, rate) = (row["way"].as_str().unwrap_or("?"), &row["cores"], &row["mpps"]);
+        writeln!(text, "| testpmd, {way} | {cores} | {cores} | {rate} | {rate} |")?;
+    }
+    writeln!(text, "\n`netlab/measure-stages records/router/MACHINE/stages.json IPV4-TABLE IPV6-TABLE`")?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Packets of a paper, by the router with ports in memory.
+//! Packets of a paper, by the router with ports in memory, or on ports of DPDK without hardware.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -23,13 +23,20 @@ struct Pipeline {
     loaded: Option<Loaded>,
 }
 
-/// Workers that look up, and others that pass the same packets on.
+/// Workers that look up, and others that pass the same packets on; and what stages take: the router, and packets for its first port.
 struct Loaded {
     route: Crew,
     bridge: Crew,
+    shared: Arc<Shared>,
+    frames: Arc<Frames>,
 }
 
 impl Routers for InMemory {
+    fn lacks(&self, way: PacketPath) -> Option<&'static str> {
+        (way == PacketPath::Stages && !cfg!(all(target_os = "linux", feature = "router-dpdk")))
+            .then_some("takes ports of DPDK: a build with the feature router-dpdk")
+    }
+
     fn open(&self, routes: DualRib, engine: &str) -> Result<Box<dyn Router>, String> {
         let DualRib { mut v4, mut v6 } = routes;
         let mut options = Options::default();
@@ -66,6 +73,7 @@ impl Router for Pipeline {
             Destinations::V6(keys) => measure::Keys::V6(keys),
         };
         let mut queues: Vec<Vec<Frames>> = vec![Vec::new(); packets.threads];
+        let mut first = Frames::none();
         for port in 0..packets.ports {
             let frames =
                 Frames::new(keys, packets.flows, packets.count, packets.bytes, 2 * port).map_err(text)?;
@@ -73,22 +81,27 @@ impl Router for Pipeline {
                 // Every second port only sends.
                 queue.extend([frames, Frames::none()]);
             }
+            if port == 0 {
+                first = frames;
+            }
         }
         let crew = |shared: &Arc<Shared>| {
             Crew::new(shared, queues.iter().map(|ports| FrameRing::new(ports.iter().cloned())).collect())
         };
-        let route = crew(&measure::network(self.table.clone(), packets.ports, false)).map_err(text)?;
+        let shared = measure::network(self.table.clone(), packets.ports, false);
+        let route = crew(&shared).map_err(text)?;
         let bridge = crew(&measure::network(self.table.clone(), packets.ports, true)).map_err(text)?;
-        self.loaded = Some(Loaded { route, bridge });
+        self.loaded = Some(Loaded { route, bridge, shared, frames: Arc::new(first) });
         Ok(())
     }
 
     fn run(&mut self, way: PacketPath, time: Duration) -> Result<f64, String> {
-        let Loaded { route, bridge } = self.loaded.as_mut().ok_or("no packets are loaded")?;
+        let Loaded { route, bridge, shared, frames } = self.loaded.as_mut().ok_or("no packets are loaded")?;
         let (crew, run_time) = match way {
             PacketPath::Threads => (route, RunTime::Threads),
             PacketPath::RunTime => (route, RunTime::Rayon),
             PacketPath::Bridge => (bridge, RunTime::Threads),
+            PacketPath::Stages => return stages(shared, frames, time),
         };
         let mut forward =
             |passes| crew.forward(run_time, passes).ok_or("the system has no threads for the run-time");
@@ -103,4 +116,29 @@ impl Router for Pipeline {
         }
         Ok((crew.packets() * passes) as f64 / taken.as_secs_f64().max(1e-9) / 1e6)
     }
+}
+
+/// Forwards by one thread of each stage, with a processor for each where there are three, and else all on one, where they take turns.
+/// The ports of DPDK are opened once.
+#[cfg(all(target_os = "linux", feature = "router-dpdk"))]
+fn stages(shared: &Arc<Shared>, frames: &Arc<Frames>, time: Duration) -> Result<f64, String> {
+    use std::sync::{Mutex, PoisonError};
+
+    use fibula_router::config::Shape;
+    use fibula_router::measure::null::{Bench, Way};
+
+    static BENCH: Mutex<Option<Bench>> = Mutex::new(None);
+    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = match &mut *bench {
+        Some(bench) => bench,
+        none => none.insert(Bench::open(1).map_err(text)?),
+    };
+    let cores = if std::thread::available_parallelism().map_or(1, usize::from) >= 3 { 3 } else { 1 };
+    let way = Way { shape: Shape::Three { receive: 1, send: 1 }, workers: 1, cores };
+    bench.run(shared, frames, way, time).map_err(text)
+}
+
+#[cfg(not(all(target_os = "linux", feature = "router-dpdk")))]
+fn stages(_: &Arc<Shared>, _: &Arc<Frames>, _: Duration) -> Result<f64, String> {
+    Err("this build has no ports of DPDK".into())
 }
