@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::takeover::Item;
+use super::takeover::Given;
 use super::{RunError, machine_error, metrics};
 use crate::kernel::bell::Bell;
 use crate::kernel::sys;
@@ -101,11 +101,11 @@ impl Doors {
     /// Offers the listeners to a router that takes over.
     pub(super) fn offer(
         &self,
-        offer: &mut dyn FnMut(Item, BorrowedFd<'_>) -> io::Result<()>,
+        offer: &mut dyn FnMut(Given, BorrowedFd<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        offer(Item::Control, self.control.as_fd())?;
+        offer(Given::Control, self.control.as_fd())?;
         match &self.metrics {
-            Some(metrics) => offer(Item::Metrics { address: metrics.local_addr()? }, metrics.as_fd()),
+            Some(metrics) => offer(Given::Metrics { address: metrics.local_addr()? }, metrics.as_fd()),
             None => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::install::Install;
-use super::takeover::{Item, Predecessor};
+use super::takeover::{Given, Predecessor};
 use super::{Level, RunError, machine_error};
 use crate::api::FeedPhase;
 use crate::config::{Config, FeedKind, FeedServer};
@@ -188,10 +188,10 @@ impl Feeds {
     /// Offers the listeners to a router that takes over.
     pub(super) fn offer(
         &self,
-        offer: &mut dyn FnMut(Item, BorrowedFd<'_>) -> io::Result<()>,
+        offer: &mut dyn FnMut(Given, BorrowedFd<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         self.listeners.iter().try_for_each(|(name, listener)| {
-            let item = Item::Feed { name: name.clone(), address: listener.local_addr()? };
+            let item = Given::Feed { name: name.clone(), address: listener.local_addr()? };
             offer(item, listener.as_fd())
         })
     }

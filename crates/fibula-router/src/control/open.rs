@@ -13,7 +13,7 @@ use super::change::Change;
 use super::machine::{self, Identity, Machine};
 #[cfg(feature = "dpdk")]
 use super::plan;
-use super::takeover::{Item, Predecessor};
+use super::takeover::{Given, Predecessor};
 use super::{ControlError, RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
 use crate::io::dpdk;
@@ -123,7 +123,7 @@ struct DevicePort {
     waits: bool,
     means: Means,
     /// The filter or the program, once the router forwards.
-    gate: Gate,
+    guard: Guard,
     promiscuous: Option<Promiscuous>,
     held: Option<Hold>,
 }
@@ -149,7 +149,7 @@ enum Means {
 
 /// What keeps the kernel from forwarding the frames of a device.
 #[derive(Debug, Default)]
-enum Gate {
+enum Guard {
     /// Nothing: the kernel forwards.
     #[default]
     Open,
@@ -171,7 +171,16 @@ pub(super) enum Followed {
 impl DevicePort {
     fn new(port: usize, backend: &Backend, means: Means) -> Self {
         let device = backend.device();
-        Self { port, device, at: None, waits: false, means, gate: Gate::Open, promiscuous: None, held: None }
+        Self {
+            port,
+            device,
+            at: None,
+            waits: false,
+            means,
+            guard: Guard::Open,
+            promiscuous: None,
+            held: None,
+        }
     }
 
     /// Gives the sockets a device.
@@ -223,10 +232,11 @@ impl DevicePort {
             others.iter().try_for_each(|socket| socket.join(Some(group)).map(drop))?;
         }
         match filter.attach(index) {
-            Ok(attached) => self.gate = Gate::Filter(attached),
+            Ok(attached) => self.guard = Guard::Filter(attached),
             // The device has it still: it was only believed to be another one, because events were lost.
             Err(error)
-                if matches!(self.gate, Gate::Filter(_)) && error.kind() == io::ErrorKind::AlreadyExists => {}
+                if matches!(self.guard, Guard::Filter(_)) && error.kind() == io::ErrorKind::AlreadyExists => {
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -235,8 +245,8 @@ impl DevicePort {
     /// Takes over from the kernel. The sockets take frames before the filter drops them, so a frame that comes in between, which is
     /// a matter of microseconds, is forwarded twice, and none is lost.
     fn switch(&mut self, index: u32) -> io::Result<()> {
-        match (&self.means, &self.gate) {
-            (Means::Packet { receive, .. }, Gate::Filter(attached)) => {
+        match (&self.means, &self.guard) {
+            (Means::Packet { receive, .. }, Guard::Filter(attached)) => {
                 receive.iter().try_for_each(Socket::take_frames)?;
                 return attached.switch(true);
             }
@@ -247,10 +257,10 @@ impl DevicePort {
                     XdpMode::Auto => redirect.attach(index, true).or_else(|_| redirect.attach(index, false)),
                 };
                 match attached {
-                    Ok(redirected) => self.gate = Gate::Program(redirected),
+                    Ok(redirected) => self.guard = Guard::Program(redirected),
                     // See above.
                     Err(error)
-                        if matches!(self.gate, Gate::Program(_))
+                        if matches!(self.guard, Guard::Program(_))
                             && error.kind() == io::ErrorKind::AlreadyExists => {}
                     Err(error) => return Err(error),
                 }
@@ -272,7 +282,7 @@ impl DevicePort {
     /// Puts the program in the place of that of a router that is taken over.
     fn replace(&mut self, link: OwnedFd) -> io::Result<()> {
         if let Means::Xdp { redirect, .. } = &self.means {
-            self.gate = Gate::Program(redirect.replace(link)?);
+            self.guard = Guard::Program(redirect.replace(link)?);
         }
         Ok(())
     }
@@ -291,8 +301,8 @@ impl DevicePort {
         let mut opener = opener;
         let mut inherited = None;
         if let Some(predecessor) = predecessor {
-            inherited = predecessor.take(&Item::Hold { device: link.index });
-            if predecessor.has(&Item::Program { device: link.index }) {
+            inherited = predecessor.take(&Given::Hold { device: link.index });
+            if predecessor.has(&Given::Program { device: link.index }) {
                 opener = None;
             }
         }
@@ -341,7 +351,7 @@ impl Kept {
             else {
                 if port.at.take().is_some() {
                     port.waits = false;
-                    (port.gate, port.promiscuous, port.held) = (Gate::Open, None, None);
+                    (port.guard, port.promiscuous, port.held) = (Guard::Open, None, None);
                     if let (Means::Xdp { .. }, Some(opener)) = (&port.means, &mut self.opener) {
                         opener.forget(port.port);
                     }
@@ -440,7 +450,7 @@ impl Kept {
     /// device is forwarded twice, and none is lost.
     pub(super) fn hand_back(&mut self) {
         for port in &mut self.devices {
-            if let Gate::Filter(attached) = &port.gate {
+            if let Guard::Filter(attached) = &port.guard {
                 // If it cannot be switched off, it goes below.
                 let _ = attached.switch(false);
             }
@@ -449,25 +459,25 @@ impl Kept {
             }
         }
         // Detaching takes the kernel milliseconds.
-        self.devices.iter_mut().for_each(|port| port.gate = Gate::Open);
+        self.devices.iter_mut().for_each(|port| port.guard = Guard::Open);
     }
 
     /// Offers descriptors of devices to a router that takes over.
     pub(super) fn offer(
         &self,
-        offer: &mut dyn FnMut(Item, BorrowedFd<'_>) -> io::Result<()>,
+        offer: &mut dyn FnMut(Given, BorrowedFd<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         for (device, queue) in &self.taps {
-            offer(Item::Tap { device: device.clone() }, queue.as_fd())?;
+            offer(Given::Tap { device: device.clone() }, queue.as_fd())?;
         }
         for port in &self.devices {
             let Some((device, held)) = port.held.as_ref().and_then(Hold::descriptor) else { continue };
-            offer(Item::Hold { device }, held)?;
-            match (&port.means, &port.gate) {
+            offer(Given::Hold { device }, held)?;
+            match (&port.means, &port.guard) {
                 (Means::Packet { receive, .. }, _) => {
-                    receive.iter().try_for_each(|socket| offer(Item::Packets { device }, socket.as_fd()))?;
+                    receive.iter().try_for_each(|socket| offer(Given::Packets { device }, socket.as_fd()))?;
                 }
-                (Means::Xdp { .. }, Gate::Program(link)) => offer(Item::Program { device }, link.as_fd())?,
+                (Means::Xdp { .. }, Guard::Program(link)) => offer(Given::Program { device }, link.as_fd())?,
                 (Means::Xdp { .. }, _) => {}
             }
         }
@@ -507,7 +517,7 @@ impl Kept {
                 }
                 // Its sockets may be closed: the device is taken up as if it were new.
                 Means::Xdp { .. } => {
-                    port.gate = Gate::Open;
+                    port.guard = Guard::Open;
                     port.at = None;
                 }
             }
@@ -531,7 +541,7 @@ impl Kept {
         }
         let mut programs = Vec::new();
         for (at, (port, link)) in ready.iter().enumerate() {
-            let program = predecessor.take(&Item::Program { device: link.index });
+            let program = predecessor.take(&Given::Program { device: link.index });
             if let (Some(program), Means::Xdp { .. }) = (program, &port.means) {
                 programs.push((at, program));
             }
@@ -722,7 +732,7 @@ pub(super) fn files_and_taps(
         for (thread, sources) in queues.sources.iter_mut().enumerate() {
             sources.push(match backend {
                 Backend::Tap { device } => {
-                    let item = Item::Tap { device: device.clone() };
+                    let item = Given::Tap { device: device.clone() };
                     let inherited = predecessor.as_mut().and_then(|predecessor| predecessor.take(&item));
                     is_later |= inherited.is_some();
                     let tap = match inherited {

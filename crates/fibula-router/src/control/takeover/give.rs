@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::super::{Doors, Level, Router};
-use super::{Item, Successor, Wish, cannot};
+use super::{Given, Successor, Wish, cannot};
 
 impl Router<'_> {
     /// Returns what a successor is given, or why there cannot be one.
-    fn items(&self, doors: &Doors) -> Result<Vec<(Item, OwnedFd)>, String> {
+    fn items(&self, doors: &Doors) -> Result<Vec<(Given, OwnedFd)>, String> {
         if self.begin_ns.is_some() {
             return Err("it does not forward yet: try again when it does".into());
         }
@@ -20,7 +20,7 @@ impl Router<'_> {
             return Err(why);
         }
         let mut items = Vec::new();
-        let mut offer = |item: Item, descriptor: BorrowedFd<'_>| -> io::Result<()> {
+        let mut offer = |item: Given, descriptor: BorrowedFd<'_>| -> io::Result<()> {
             items.push((item, descriptor.try_clone_to_owned()?));
             Ok(())
         };

@@ -57,7 +57,7 @@ const LONGEST: usize = 1 << 20;
 /// A thing that a successor is given, with a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Item {
+pub(super) enum Given {
     /// The listener of the control socket.
     Control,
     /// The listener of the metrics.
@@ -79,7 +79,7 @@ pub(super) enum Item {
 struct Offer {
     protocol: u32,
     process: u32,
-    items: Vec<Item>,
+    items: Vec<Given>,
 }
 
 /// Why a router cannot be taken over. It forwards as before.
@@ -120,7 +120,7 @@ pub(super) struct Predecessor {
     socket: PathBuf,
     stream: UnixStream,
     process: u32,
-    items: Vec<(Item, OwnedFd)>,
+    items: Vec<(Given, OwnedFd)>,
     /// Whether it has told its routes and neighbours.
     has_told: bool,
 }
@@ -173,34 +173,34 @@ impl Predecessor {
     }
 
     /// Takes the first descriptor of an item, if it is offered.
-    pub(super) fn take(&mut self, item: &Item) -> Option<OwnedFd> {
+    pub(super) fn take(&mut self, item: &Given) -> Option<OwnedFd> {
         let at = self.items.iter().position(|(offered, _)| offered == item)?;
         Some(self.items.remove(at).1)
     }
 
     /// Returns whether an item is offered.
-    pub(super) fn has(&self, item: &Item) -> bool {
+    pub(super) fn has(&self, item: &Given) -> bool {
         self.items.iter().any(|(offered, _)| offered == item)
     }
 
     /// Takes the listener of the control socket.
     pub(super) fn control(&mut self) -> Option<UnixListener> {
-        self.take(&Item::Control).map(UnixListener::from)
+        self.take(&Given::Control).map(UnixListener::from)
     }
 
     /// Takes the listener of the metrics, if it listens at this address.
     pub(super) fn metrics(&mut self, address: SocketAddr) -> Option<TcpListener> {
-        self.take(&Item::Metrics { address }).map(TcpListener::from)
+        self.take(&Given::Metrics { address }).map(TcpListener::from)
     }
 
     /// Takes the listener of a feed, if it listens at this address.
     pub(super) fn feed(&mut self, name: &str, address: SocketAddr) -> Option<TcpListener> {
-        self.take(&Item::Feed { name: name.to_owned(), address }).map(TcpListener::from)
+        self.take(&Given::Feed { name: name.to_owned(), address }).map(TcpListener::from)
     }
 
     /// Lets its packet sockets on a device refuse frames, at once.
     pub(super) fn refuse_packets(&mut self, device: u32) -> io::Result<()> {
-        while let Some(socket) = self.take(&Item::Packets { device }) {
+        while let Some(socket) = self.take(&Given::Packets { device }) {
             Socket::inherited(socket).refuse_frames()?;
         }
         Ok(())
@@ -245,7 +245,7 @@ pub(super) enum Wish {
 
 impl Successor {
     /// Offers a client what a successor needs. The client's socket must block.
-    pub(super) fn offer(stream: UnixStream, items: &[(Item, BorrowedFd<'_>)]) -> io::Result<Self> {
+    pub(super) fn offer(stream: UnixStream, items: &[(Given, BorrowedFd<'_>)]) -> io::Result<Self> {
         let offer = Offer {
             protocol: PROTOCOL,
             process: std::process::id(),

@@ -35,14 +35,14 @@ fn each_item_comes_with_its_descriptor_and_wishes_are_heard() {
     let file = |number: u32| std::fs::File::create(folder.join(number.to_string())).unwrap();
     let given: Vec<(u32, OwnedFd)> = (0..100).map(|number| (number, file(number).into())).collect();
     let (predecessor, mut successor) = met("items", move |stream| {
-        let given = given.iter().map(|(device, file)| (Item::Packets { device: *device }, file.as_fd()));
+        let given = given.iter().map(|(device, file)| (Given::Packets { device: *device }, file.as_fd()));
         Successor::offer(stream, &given.collect::<Vec<_>>()).unwrap()
     });
     assert_eq!(successor.process(), Some(std::process::id()));
     let mut predecessor = predecessor.unwrap().unwrap();
     assert_eq!(predecessor.process(), std::process::id());
     for device in (0..100).rev() {
-        let item = Item::Packets { device };
+        let item = Given::Packets { device };
         assert!(predecessor.has(&item));
         let file = std::fs::File::from(predecessor.take(&item).unwrap());
         let named = std::fs::metadata(folder.join(device.to_string())).unwrap();
