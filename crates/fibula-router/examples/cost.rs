@@ -315,7 +315,7 @@ fn on_null(
 #[cfg(all(target_os = "linux", feature = "dpdk"))]
 fn rates(shared: &Arc<Shared>, template: &Frames, runs: usize) -> Vec<Value> {
     use fibula_router::config::Shape;
-    use fibula_router::measure::null::{Bench, Way};
+    use fibula_router::measure::null::{Bench, StagePlan};
 
     let frames = Arc::new(template.clone());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -325,15 +325,15 @@ fn rates(shared: &Arc<Shared>, template: &Frames, runs: usize) -> Vec<Value> {
     while cores <= processors {
         // As many threads as processors, but one of each stage at least.
         let ends = (cores / 4).max(1);
-        ways.push(Way { shape: Shape::Complete, workers: cores, cores });
+        ways.push(StagePlan { shape: Shape::Complete, workers: cores, cores });
         let receive = (cores / 2).max(1);
-        ways.push(Way {
+        ways.push(StagePlan {
             shape: Shape::Two { receive },
             workers: cores.saturating_sub(receive).max(1),
             cores,
         });
         let workers = cores.saturating_sub(2 * ends).max(1);
-        ways.push(Way { shape: Shape::Three { receive: ends, send: ends }, workers, cores });
+        ways.push(StagePlan { shape: Shape::Three { receive: ends, send: ends }, workers, cores });
         cores *= 2;
     }
     let mut found: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
@@ -343,7 +343,7 @@ fn rates(shared: &Arc<Shared>, template: &Frames, runs: usize) -> Vec<Value> {
             found.push(bench.run(shared, &frames, *way, time).expect("packets"));
         }
     }
-    let row = |(way, mut runs): (&Way, Vec<f64>)| {
+    let row = |(way, mut runs): (&StagePlan, Vec<f64>)| {
         runs.sort_by(f64::total_cmp);
         let (shape, threads) = match way.shape {
             Shape::Complete => ("run to completion", vec![way.workers]),

@@ -144,7 +144,7 @@ pub struct Bench {
 
 /// How packets are forwarded: a shape, its workers, and the number of processors that its threads share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct StagePlan {
     /// The shape.
     pub shape: Shape,
     /// Threads that look up.
@@ -186,10 +186,10 @@ impl Bench {
         &mut self,
         shared: &Arc<Shared>,
         frames: &Arc<Frames>,
-        way: Way,
+        plan: StagePlan,
         time: Duration,
     ) -> io::Result<f64> {
-        let Way { shape, workers, cores } = way;
+        let StagePlan { shape, workers, cores } = plan;
         let (receive, send) = match shape {
             Shape::Complete => (0, 0),
             Shape::Two { receive } => (receive, 0),

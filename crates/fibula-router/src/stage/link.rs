@@ -14,14 +14,20 @@ use crate::io::{BURST, Io, Offload, Received};
 
 /// A frame that a worker has taken from a ring.
 #[derive(Debug)]
-pub enum Held {
+pub enum HeldFrame {
     /// A copy, whose buffer goes back.
     Parcel(Parcel),
     /// A packet of DPDK, until it leaves.
     Packet(Option<Packet>),
 }
 
-impl Held {
+impl From<Parcel> for HeldFrame {
+    fn from(parcel: Parcel) -> Self {
+        Self::Parcel(parcel)
+    }
+}
+
+impl HeldFrame {
     /// Returns the frame as it was received. Nothing is left of one whose packet has left.
     pub(super) fn frame(&mut self) -> Received<'_> {
         match self {
@@ -46,7 +52,7 @@ impl Held {
 
 /// The sending end of a ring.
 #[derive(Debug)]
-pub(super) enum Sender {
+pub(super) enum FrameSender {
     /// Of copies.
     Parcels(ParcelSender),
     /// Of packets. The doorbell comes after the ring, so that the other end sees the end of the ring when it wakes.
@@ -55,7 +61,7 @@ pub(super) enum Sender {
 
 /// The receiving end of a ring.
 #[derive(Debug)]
-pub(super) enum Receiver {
+pub(super) enum FrameReceiver {
     /// Of copies.
     Parcels(ParcelReceiver),
     /// Of packets.
@@ -72,18 +78,18 @@ pub(super) struct PacketReceiver {
 }
 
 /// Makes a ring for the frames of a port, to a thread that has this sleep.
-pub(super) fn link(port: &End, sleeper: &Arc<Sleeper>) -> io::Result<(Sender, Receiver)> {
+pub(super) fn link(port: &End, sleeper: &Arc<Sleeper>) -> io::Result<(FrameSender, FrameReceiver)> {
     let Some(pool) = port.pool else {
         let (sender, receiver) = parcel::link(CAPACITY, sleeper);
-        return Ok((Sender::Parcels(sender), Receiver::Parcels(receiver)));
+        return Ok((FrameSender::Parcels(sender), FrameReceiver::Parcels(receiver)));
     };
     let (sender, ring) = dpdk::link(pool, CAPACITY)?;
     let (arrived, held) = (Vec::with_capacity(BURST), VecDeque::with_capacity(BURST));
     let receiver = PacketReceiver { ring, arrived, held };
-    Ok((Sender::Packets(sender, Doorbell::new(sleeper)), Receiver::Packets(receiver)))
+    Ok((FrameSender::Packets(sender, Doorbell::new(sleeper)), FrameReceiver::Packets(receiver)))
 }
 
-impl Sender {
+impl FrameSender {
     /// Adds a received frame to those to be flushed. Returns `false` if there is no room.
     pub(super) fn take(&mut self, io: &mut impl Io, index: usize) -> bool {
         match self {
@@ -100,13 +106,13 @@ impl Sender {
     /// Adds the packet in `range` of a frame, with a new header, in the frame's own buffer if it fits here.
     pub(super) fn forward(
         &mut self,
-        held: &mut Held,
+        held: &mut HeldFrame,
         header: &[u8],
         range: Range<usize>,
         offload: &Offload,
     ) -> bool {
         match (self, held) {
-            (Self::Parcels(sender), Held::Parcel(parcel)) => {
+            (Self::Parcels(sender), HeldFrame::Parcel(parcel)) => {
                 // The frame leaves in its own buffer; the first stage gets another one for it.
                 let Some(other) = sender.take() else { return false };
                 if parcel.readdress(header, range.clone(), offload) {
@@ -118,7 +124,7 @@ impl Sender {
                 }
                 true
             }
-            (Self::Packets(sender, _), held @ Held::Packet(_)) => {
+            (Self::Packets(sender, _), held @ HeldFrame::Packet(_)) => {
                 // Without room the packet goes back to its pool.
                 held.take_readdressed(header, range).is_some_and(|packet| sender.push(packet).is_ok())
             }
@@ -163,7 +169,7 @@ impl Sender {
     }
 }
 
-impl Receiver {
+impl FrameReceiver {
     /// Returns whether no frame waits.
     pub(super) fn is_empty(&self) -> bool {
         match self {
@@ -173,20 +179,27 @@ impl Receiver {
     }
 
     /// Moves up to `most` frames to `burst`.
-    pub(super) fn take(&mut self, most: usize, burst: &mut Vec<Held>) {
+    pub(super) fn take(&mut self, most: usize, burst: &mut Vec<HeldFrame>) {
         match self {
             Self::Parcels(receiver) => receiver.take(most, burst),
             Self::Packets(receiver) => {
                 receiver.ring.take(most, &mut receiver.arrived);
-                burst.extend(receiver.arrived.drain(..).map(|packet| Held::Packet(Some(packet))));
+                burst.extend(receiver.arrived.drain(..).map(|packet| HeldFrame::Packet(Some(packet))));
             }
         }
     }
 
     /// Gives the buffers of a burst back.
-    pub(super) fn give_back(&mut self, burst: &mut Vec<Held>) {
+    pub(super) fn give_back(&mut self, burst: &mut Vec<HeldFrame>) {
         match self {
-            Self::Parcels(receiver) => receiver.give_back(burst),
+            Self::Parcels(receiver) => {
+                let count = burst.len();
+                let parcel = |held| match held {
+                    HeldFrame::Parcel(parcel) => Some(parcel),
+                    HeldFrame::Packet(_) => None,
+                };
+                receiver.give_back(count, burst.drain(..).filter_map(parcel));
+            }
             // Those of packets that have not left go back to their pool.
             Self::Packets(_) => burst.clear(),
         }

@@ -34,7 +34,7 @@ use crate::io::dpdk::Pool;
 use crate::io::{BURST, Io, Offload, Received};
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
 
-use link::{Held, Receiver, Sender, link};
+use link::{FrameReceiver, FrameSender, HeldFrame, link};
 pub use sleep::Sleeper;
 use way::Out;
 pub use way::{Direct, Rings};
@@ -46,7 +46,7 @@ pub const CAPACITY: usize = 512;
 #[derive(Debug)]
 pub struct Receive {
     /// By port, then by worker.
-    outputs: Vec<Vec<Sender>>,
+    outputs: Vec<Vec<FrameSender>>,
     redirection: Redirection,
     counters: Arc<[PortCounters]>,
 }
@@ -55,10 +55,10 @@ pub struct Receive {
 #[derive(Debug)]
 pub struct Staged<O> {
     /// By port, then by thread of the first stage.
-    inputs: Vec<Vec<Receiver>>,
+    inputs: Vec<Vec<FrameReceiver>>,
     /// Whether the kernel has each frame of the port too.
     kernel: Vec<bool>,
-    burst: Vec<Held>,
+    burst: Vec<HeldFrame>,
     port: usize,
     /// The ring of the port that was read last.
     turn: usize,
@@ -70,7 +70,7 @@ pub struct Staged<O> {
 #[derive(Debug)]
 pub struct Transmit {
     /// With the number of their port.
-    inputs: Vec<(usize, Receiver)>,
+    inputs: Vec<(usize, FrameReceiver)>,
     sleeper: Arc<Sleeper>,
 }
 
@@ -192,7 +192,7 @@ impl Receive {
                 self.counters[port].received_bytes.add(bytes);
             }
         }
-        outputs.iter_mut().for_each(Sender::flush);
+        outputs.iter_mut().for_each(FrameSender::flush);
         io.finish();
         if lost > 0 {
             // Count these frames as received here, because no worker will.
@@ -275,7 +275,7 @@ impl<O> Staged<O> {
     /// Returns whether all first stages have ended, and all of their frames are handled.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.burst.is_empty() && self.inputs.iter().flatten().all(Receiver::is_ended)
+        self.burst.is_empty() && self.inputs.iter().flatten().all(FrameReceiver::is_ended)
     }
 
     /// Returns the sleep of this thread, which ends when a frame comes.
@@ -287,7 +287,7 @@ impl<O> Staged<O> {
     /// Returns whether no frame waits in a ring.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inputs.iter().flatten().all(Receiver::is_empty)
+        self.inputs.iter().flatten().all(FrameReceiver::is_empty)
     }
 
     /// Returns the way out.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::link::Held;
 use super::sleep::Sleeper;
 use crate::io::{Offload, Received};
 
@@ -181,12 +180,12 @@ impl ParcelReceiver {
     }
 
     /// Moves up to `most` frames to `burst`.
-    pub(super) fn take(&mut self, most: usize, burst: &mut Vec<Held>) {
+    pub(super) fn take(&mut self, most: usize, burst: &mut Vec<impl From<Parcel>>) {
         let count = self.ring.slots().min(most);
         if count > 0
             && let Ok(chunk) = self.ring.read_chunk(count)
         {
-            burst.extend(chunk.into_iter().map(Held::Parcel));
+            burst.extend(chunk.into_iter().map(Into::into));
         }
     }
 
@@ -203,13 +202,10 @@ impl ParcelReceiver {
         }
     }
 
-    /// Gives buffers back.
-    pub(super) fn give_back(&mut self, burst: &mut Vec<Held>) {
-        if let Ok(chunk) = self.back.write_chunk_uninit(burst.len()) {
-            chunk.fill_from_iter(burst.drain(..).filter_map(|held| match held {
-                Held::Parcel(parcel) => Some(parcel),
-                Held::Packet(_) => None,
-            }));
+    /// Gives `count` buffers back.
+    pub(super) fn give_back(&mut self, count: usize, parcels: impl Iterator<Item = Parcel>) {
+        if let Ok(chunk) = self.back.write_chunk_uninit(count) {
+            chunk.fill_from_iter(parcels);
         }
     }
 
@@ -243,12 +239,12 @@ mod tests {
             }
             assert!(sender.take().is_none());
             sender.flush();
-            let mut burst = Vec::new();
+            let mut burst: Vec<Parcel> = Vec::new();
             receiver.take(3, &mut burst);
             receiver.take(3, &mut burst);
             let bytes: Vec<Vec<u8>> = burst.iter_mut().map(|parcel| parcel.frame().bytes.to_vec()).collect();
             assert_eq!(bytes, [0, 1, 2, 3].map(|number| vec![round, number]));
-            receiver.give_back(&mut burst);
+            receiver.give_back(burst.len(), burst.drain(..));
         }
         drop(sender);
         assert!(receiver.is_ended());

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::link::{Held, Sender};
+use super::link::{FrameSender, HeldFrame};
 use crate::io::{BURST, Io, Offload};
 
 /// The way out of a worker that sends by itself.
@@ -13,7 +13,7 @@ pub struct Direct<I>(pub I);
 #[derive(Debug)]
 pub struct Rings {
     /// By port; `None` for a port that does not send.
-    pub(super) outputs: Vec<Option<Sender>>,
+    pub(super) outputs: Vec<Option<FrameSender>>,
     /// Whether packets of several segments may be sent out of the port.
     pub(super) segments: Vec<bool>,
 }
@@ -23,7 +23,7 @@ pub trait Out {
     /// Sends the packet in `packet` of a frame. May take its buffer, and leave another one or none in its place.
     fn forward(
         &mut self,
-        held: &mut Held,
+        held: &mut HeldFrame,
         port: usize,
         header: &[u8],
         packet: Range<usize>,
@@ -47,7 +47,7 @@ impl Rings {
 impl<I: Io> Out for Direct<I> {
     fn forward(
         &mut self,
-        held: &mut Held,
+        held: &mut HeldFrame,
         port: usize,
         header: &[u8],
         packet: Range<usize>,
@@ -78,7 +78,7 @@ impl<I: Io> Out for Direct<I> {
 impl Out for Rings {
     fn forward(
         &mut self,
-        held: &mut Held,
+        held: &mut HeldFrame,
         port: usize,
         header: &[u8],
         packet: Range<usize>,
@@ -98,6 +98,6 @@ impl Out for Rings {
     }
 
     fn finish(&mut self) {
-        self.outputs.iter_mut().flatten().for_each(Sender::flush);
+        self.outputs.iter_mut().flatten().for_each(FrameSender::flush);
     }
 }

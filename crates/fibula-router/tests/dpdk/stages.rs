@@ -17,7 +17,7 @@ use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::dpdk::{self, Opened, Packet, Pool};
 use fibula_router::io::ports::Ports;
 use fibula_router::io::{Io, Offload, Received};
-use fibula_router::measure::null::{Bench, Way};
+use fibula_router::measure::null::{Bench, StagePlan};
 use fibula_router::measure::{self, Frames, Keys};
 use fibula_router::stage::{self, Staged};
 
@@ -530,9 +530,9 @@ fn packets_are_measured_in_every_shape_and_ports_are_used_again() {
     let some = std::time::Duration::from_millis(20);
     for (shape, workers) in shapes {
         // It says so itself if a packet is not forwarded.
-        bench.run(&shared, &frames, Way { shape, workers, cores: 2 }, some).unwrap();
+        bench.run(&shared, &frames, StagePlan { shape, workers, cores: 2 }, some).unwrap();
     }
     assert_eq!(bench.used(), 0, "buffers that have not come back");
-    let many = Way { shape: Shape::Complete, workers: 3, cores: 2 };
+    let many = StagePlan { shape: Shape::Complete, workers: 3, cores: 2 };
     assert!(bench.run(&shared, &frames, many, some).is_err());
 }

@@ -129,9 +129,9 @@ fn stages(text: &mut String, record: &Value) -> Result<(), Box<dyn Error>> {
     head(text, title, record, &routes)?;
     writeln!(
         text,
-        "The median of {} runs of half a second, and the least and the most; DPDK {}, its driver net_null. The source waits for room, so no \
-         packet is lost. Threads are pinned. Contents are written where packets are received, which testpmd does not do, nor does it \
-         look anything up.\n",
+        "The median of {} runs of half a second, and the least and the most; DPDK {}, its driver net_null. The source waits for room, so\n\
+         no packet is lost. Threads are pinned, and share processors where these are fewer. Contents are written where packets are\n\
+         received, which testpmd does not do, nor does it look anything up.\n",
         record["runs"],
         record["dpdk"].as_str().unwrap_or("?")
     )?;

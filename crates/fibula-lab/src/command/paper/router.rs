@@ -125,7 +125,7 @@ fn stages(shared: &Arc<Shared>, frames: &Arc<Frames>, time: Duration) -> Result<
     use std::sync::{Mutex, PoisonError};
 
     use fibula_router::config::Shape;
-    use fibula_router::measure::null::{Bench, Way};
+    use fibula_router::measure::null::{Bench, StagePlan};
 
     static BENCH: Mutex<Option<Bench>> = Mutex::new(None);
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ fn stages(shared: &Arc<Shared>, frames: &Arc<Frames>, time: Duration) -> Result<
         none => none.insert(Bench::open(1).map_err(text)?),
     };
     let cores = if std::thread::available_parallelism().map_or(1, usize::from) >= 3 { 3 } else { 1 };
-    let way = Way { shape: Shape::Three { receive: 1, send: 1 }, workers: 1, cores };
+    let way = StagePlan { shape: Shape::Three { receive: 1, send: 1 }, workers: 1, cores };
     bench.run(shared, frames, way, time).map_err(text)
 }
 

@@ -30,16 +30,16 @@ unsafe extern "C" {
 
 /// A ring, until both ends are gone.
 #[derive(Debug)]
-struct Ring {
+struct PacketRing {
     raw: NonNull<RawRing>,
     /// Whether the sending end, and whether the receiving end, is gone.
     gone: [AtomicBool; 2],
 }
 
 // SAFETY: one thread may send while another one receives. There is one value for each end, and its functions take it mutably.
-unsafe impl Send for Ring {}
+unsafe impl Send for PacketRing {}
 // SAFETY: as above. The number of packets may be asked for at any time.
-unsafe impl Sync for Ring {}
+unsafe impl Sync for PacketRing {}
 
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
@@ -47,7 +47,7 @@ const RECEIVER: usize = 1;
 /// The sending end of a ring.
 #[derive(Debug)]
 pub struct RingSender {
-    ring: Arc<Ring>,
+    ring: Arc<PacketRing>,
     pool: Pool,
     /// Packets that leave with the next [`flush`](Self::flush).
     ready: Vec<Packet>,
@@ -58,7 +58,7 @@ pub struct RingSender {
 /// The receiving end of a ring.
 #[derive(Debug)]
 pub struct RingReceiver {
-    ring: Arc<Ring>,
+    ring: Arc<PacketRing>,
 }
 
 /// Makes a ring for `capacity` packets. `pool` has the buffers for packets that the sender makes.
@@ -72,12 +72,12 @@ pub fn link(pool: Pool, capacity: usize) -> io::Result<(RingSender, RingReceiver
     // SAFETY: the name ends with a zero byte, and DPDK copies it.
     let raw = unsafe { fibula_ring_make(name.as_ptr(), capacity as c_uint, &raw mut error) };
     let raw = NonNull::new(raw).ok_or_else(|| io::Error::from_raw_os_error(-error))?;
-    let ring = Arc::new(Ring { raw, gone: Default::default() });
+    let ring = Arc::new(PacketRing { raw, gone: Default::default() });
     let ready = Vec::with_capacity(capacity);
     Ok((RingSender { ring: Arc::clone(&ring), pool, ready, room: 0 }, RingReceiver { ring }))
 }
 
-impl Ring {
+impl PacketRing {
     fn count(&self) -> usize {
         // SAFETY: the ring is there until this value is dropped.
         unsafe { fibula_ring_count(self.raw.as_ptr()) as usize }
@@ -98,7 +98,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for PacketRing {
     fn drop(&mut self) {
         // Buffers that nobody has received go back to their pool.
         let mut left = Vec::new();
