@@ -6,7 +6,7 @@ routes_of() { # BEGINNING: how many routes of the router begin so
 
 reaches() { # BEGINNING COUNT: so many routes of the router begin so, before long
   local n
-  for n in $(seq 100); do
+  for n in $(seq $((100 * ${SLOW:-1}))); do
     [ "$(routes_of "$1")" = "$2" ] && return
     sleep 0.1
   done
@@ -25,7 +25,7 @@ router_routes() {
 same_as_kernel() { # the router has the routes of the kernel, before long
   local n
   sleep 0.3
-  for n in $(seq 60); do
+  for n in $(seq $((60 * ${SLOW:-1}))); do
     kernel_routes >"$work/kernel"
     router_routes >"$work/router"
     cmp -s "$work/kernel" "$work/router" && return
