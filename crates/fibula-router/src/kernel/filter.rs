@@ -369,6 +369,7 @@ mod tests {
     #[test]
     fn every_jump_leads_forward_into_the_program() {
         assembler::check(&program(5));
+        assert_eq!(program(5).len() / 8, 57, "docs/adr/0014-router.md says how many there are");
         assembler::check(&everything(5));
     }
 }
