@@ -15,31 +15,21 @@ import sys
 import threading
 import time
 
+from fpm import DELETED_NEXT_HOP, DELETED_ROUTE, NEW_NEXT_HOP, NEW_ROUTE, attribute, frame, message
+
 seconds, seed, control, process, most = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 until = time.monotonic() + seconds
 sent = {"fpm": 0, "bmp": 0, "control": 0, "metrics": 0}
 PATIENCE = 5
 
 
-# FPM: messages of netlink.
-
-def attribute(kind, value):
-    return struct.pack("=HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
-
-
-def frames(messages):
-    return b"".join(struct.pack(">BBH", 1, 1, 4 + len(m)) + m for m in messages)
-
-
-def netlink(kind, body):
-    return struct.pack("=IHHII", 16 + len(body), kind, 0x501, 0, 0) + body
-
+# FPM.
 
 def a_route(chance):
     six = chance.random() < 0.4
     bits = 128 if six else 32
     length = chance.choice([0, bits, chance.randint(1, bits)])
-    kind = chance.choice([24, 24, 24, 25])
+    kind = chance.choice([NEW_ROUTE, NEW_ROUTE, NEW_ROUTE, DELETED_ROUTE])
     body = struct.pack("=BBBBBBBBI", 10 if six else 2, length, 0, 0, 254, 11, 0, chance.choice([1, 1, 1, 6, 7, 8, 9]), 0)
     body += attribute(1, chance.randbytes(bits // 8))
     way = chance.random()
@@ -51,7 +41,7 @@ def a_route(chance):
         ways = b"".join(struct.pack("=HBBI", 16 if not six else 28, 0, chance.randint(0, 255), chance.randint(1, 9))
                         + attribute(5, chance.randbytes(bits // 8)) for _ in range(chance.choice([2, 3, 64, 300])))
         body += attribute(9, ways[:60000])
-    return netlink(kind, body)
+    return message(kind, body)
 
 
 def a_next_hop(chance):
@@ -61,11 +51,12 @@ def a_next_hop(chance):
         body += attribute(2, b"".join(struct.pack("=IBBH", chance.randint(1, 2000), chance.randint(0, 255), 0, 0) for _ in range(members)))
     else:
         body += attribute(5, struct.pack("=I", chance.randint(1, 9))) + attribute(6, chance.randbytes(chance.choice([4, 16])))
-    return netlink(chance.choice([104, 104, 104, 105]), body)
+    return message(chance.choice([NEW_NEXT_HOP, NEW_NEXT_HOP, NEW_NEXT_HOP, DELETED_NEXT_HOP]), body)
 
 
 def fpm(chance):
-    return frames(chance.choice([a_route, a_route, a_next_hop])(chance) for _ in range(chance.choice([1, 10, 2000])))
+    made = (chance.choice([a_route, a_route, a_next_hop])(chance) for _ in range(chance.choice([1, 10, 2000])))
+    return b"".join(frame(one) for one in made)
 
 
 # BMP (RFC 7854) with updates of BGP.

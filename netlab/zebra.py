@@ -10,7 +10,9 @@ import struct
 import sys
 import time
 
-NEWROUTE, MAIN, ZEBRA, UNICAST = 24, 254, 11, 1
+from fpm import NEW_ROUTE, attribute, frame, message
+
+MAIN, ZEBRA, UNICAST = 254, 11, 1
 DST, OIF, GATEWAY = 1, 4, 5
 
 port, count, gateway, device, *prefixes = sys.argv[1:]
@@ -20,18 +22,13 @@ places = [((20 << 24) + (n << 8), 24) for n in range(int(count))]
 places += [(int(p.network_address), p.prefixlen) for p in map(ipaddress.ip_network, prefixes)]
 
 
-def attribute(kind, value):
-    return struct.pack("=HH", 4 + len(value), kind) + value
-
-
-def frame(address, length):
+def told_route(address, length):
     route = struct.pack("=BBBBBBBBI", socket.AF_INET, length, 0, 0, MAIN, ZEBRA, 0, UNICAST, 0)
     route += attribute(DST, address.to_bytes(4, "big")) + attribute(GATEWAY, via) + attribute(OIF, out)
-    message = struct.pack("=IHHII", 16 + len(route), NEWROUTE, 0x500, 0, 0) + route
-    return struct.pack(">BBH", 1, 1, 4 + len(message)) + message
+    return frame(message(NEW_ROUTE, route))
 
 
-told = b"".join(frame(*place) for place in places)
+told = b"".join(told_route(*place) for place in places)
 while True:
     try:
         with socket.create_connection(("127.0.0.1", int(port))) as session:
