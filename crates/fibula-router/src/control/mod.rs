@@ -350,12 +350,13 @@ pub fn run(
         }
         _ => drop(socket),
     }
+    // A successor has the same listeners: clients that come now are its.
+    drop(doors);
     notify(Notice::Stopping);
     router.kept.hand_back();
     // The time in which workers empty their rings.
     std::thread::sleep(DRAIN);
     flags.stop.store(true, Ordering::Relaxed);
-    drop(doors);
     router.end()
 }
 
