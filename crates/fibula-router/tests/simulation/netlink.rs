@@ -2,13 +2,16 @@
 
 use fibula::net::IpPrefix;
 
-use crate::oracle::{Object, Spec, Way};
+use crate::oracle::{Device, Object, Spec, Way};
 
 pub const NEW_ROUTE: u16 = 24;
 pub const DEL_ROUTE: u16 = 25;
 pub const NEW_NEXT_HOP: u16 = 104;
 pub const DEL_NEXT_HOP: u16 = 105;
 pub const NEW_LINK: u16 = 16;
+pub const DEL_LINK: u16 = 17;
+pub const NEW_ADDRESS: u16 = 20;
+pub const DEL_ADDRESS: u16 = 21;
 const DST: u16 = 1;
 const OIF: u16 = 4;
 const GATEWAY: u16 = 5;
@@ -104,14 +107,24 @@ pub fn object(id: u32, object: Option<&Object>) -> Vec<u8> {
     bytes
 }
 
-pub fn link(device: u32, up: bool) -> Vec<u8> {
-    let flags: u32 = if up { 0x1_0001 } else { 1 };
+/// Returns what follows the head of a message about a device.
+pub fn link(device: &Device, name: &str) -> Vec<u8> {
+    let carrier = if device.has_carrier { 0x1_0000 } else { 0 };
+    let flags: u32 = if device.is_enabled { 1 | carrier } else { 0 };
     let mut body = vec![0, 0, 1, 0];
-    body.extend(device.to_ne_bytes());
+    body.extend(device.number.to_ne_bytes());
     body.extend(flags.to_ne_bytes());
     body.extend([0; 4]);
-    attribute(&mut body, 3, format!("eth{device}\0").as_bytes());
+    attribute(&mut body, 3, format!("{name}\0").as_bytes());
     attribute(&mut body, 4, &1500u32.to_ne_bytes());
+    body
+}
+
+/// Returns what follows the head of a message about the address of a device in its network.
+pub fn address(device: &Device, network: u8) -> Vec<u8> {
+    let mut body = vec![2, 24, 0, 0];
+    body.extend(device.number.to_ne_bytes());
+    attribute(&mut body, 2, &[10, 0, network, 1]);
     body
 }
 

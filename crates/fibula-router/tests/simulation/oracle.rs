@@ -6,8 +6,29 @@ use fibula::net::{IpPrefix, NextHop};
 use fibula_router::feed::Place;
 use fibula_router::forward::fabric::{Gateway, Hop};
 
-/// Devices of the kernel that are interfaces of the router, in the order of these; the last is in the second VRF.
+/// Devices of the kernel that are interfaces of the router, by their first numbers, in the order of these; the last is in the second
+/// VRF.
 pub const DEVICES: [u32; 3] = [5, 6, 7];
+/// A device of the kernel that is an interface of the router, or was one: it goes, and comes back with its number or another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device {
+    pub number: u32,
+    pub exists: bool,
+    pub is_enabled: bool,
+    pub has_carrier: bool,
+    pub has_address: bool,
+}
+
+impl Device {
+    pub const fn new(number: u32) -> Self {
+        Self { number, exists: true, is_enabled: true, has_carrier: true, has_address: true }
+    }
+
+    pub const fn is_up(&self) -> bool {
+        self.exists && self.is_enabled && self.has_carrier
+    }
+}
+
 /// One that is not.
 pub const FOREIGN: u32 = 77;
 /// The VRF of each interface.
@@ -55,7 +76,12 @@ pub enum Answer {
 }
 
 /// Returns where a route leads; `None` if nowhere at the moment.
-pub fn resolve(spec: &Spec, vrf: u16, objects: &BTreeMap<u32, Object>, up: [bool; 3]) -> Option<Answer> {
+pub fn resolve(
+    spec: &Spec,
+    vrf: u16,
+    objects: &BTreeMap<u32, Object>,
+    devices: &[Device; 3],
+) -> Option<Answer> {
     let ways = match spec {
         Spec::Blackhole => return Some(Answer::Fixed(Hop::Blackhole)),
         Spec::Unreachable => return Some(Answer::Fixed(Hop::Unreachable)),
@@ -76,13 +102,14 @@ pub fn resolve(spec: &Spec, vrf: u16, objects: &BTreeMap<u32, Object>, up: [bool
     // A way of an object without a device is looked for in the first VRF: objects belong to none.
     let near = if matches!(spec, Spec::Object(_)) { 0 } else { vrf };
     let interface = |way: &Way| match way.device {
-        0 => Some(usize::from(way.network) - 1).filter(|&at| VRF_OF[at] == near),
-        device => DEVICES.iter().position(|&known| known == device),
+        0 => Some(usize::from(way.network) - 1)
+            .filter(|&at| VRF_OF[at] == near && devices[at].exists && devices[at].has_address),
+        number => devices.iter().position(|device| device.exists && device.number == number),
     };
     let mut found: Vec<(usize, Way)> =
         ways.into_iter().filter_map(|way| Some((interface(&way)?, way))).collect();
-    if found.iter().any(|way| up[way.0]) {
-        found.retain(|way| up[way.0]);
+    if found.iter().any(|way| devices[way.0].is_up()) {
+        found.retain(|way| devices[way.0].is_up());
     }
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {

@@ -174,7 +174,7 @@ impl World {
             zebra: Zebra::default(),
             told: acknowledge.then(BTreeMap::new),
             follower: Follower::new(kernel),
-            kernel: Kernel::new(room),
+            kernel: Kernel::new(room, random.once_in(2)),
             random,
             is_traced,
         }
@@ -203,7 +203,7 @@ impl World {
             8 if self.random.once_in(3) => self.garbage(),
             8..=11 => self.change_kernel(),
             12..=14 => self.read_kernel(),
-            15 => self.kernel.answer(1 + self.random.below(6)),
+            15 => self.kernel.answer(1 + self.random.below(6), self.random.once_in(2)),
             16 => self.ask_kernel(true),
             17 if self.random.once_in(4) => self.kernel.lose(),
             17 => self.now_ns += self.random.next() % (3 * SECOND),
@@ -223,9 +223,9 @@ impl World {
     }
 
     fn change_kernel(&mut self) {
-        let before = self.kernel.up;
+        let before = self.kernel.devices;
         self.kernel.change(&self.prefixes, &mut self.random);
-        if before != self.kernel.up {
+        if before != self.kernel.devices {
             self.is_stale = true;
         }
     }
@@ -362,8 +362,15 @@ impl World {
     fn turn(&mut self, most: usize) -> bool {
         let mut own = None;
         if std::mem::take(&mut self.is_stale) {
-            for (interface, up) in self.interfaces.iter_mut().zip(self.kernel.up) {
-                interface.up = up;
+            self.devices.clear();
+            for (at, device) in self.kernel.devices.iter().enumerate() {
+                let networks = interface(at).v4;
+                let line = &mut self.interfaces[at];
+                (line.up, line.missing) = (device.is_up(), !device.exists);
+                line.v4 = if device.has_address { networks } else { Vec::new() };
+                if device.exists {
+                    self.devices.insert(device.number, at as u16);
+                }
             }
             own = Some(self.own());
         }
@@ -423,6 +430,7 @@ impl World {
 
     /// Lets everything come to rest: all is delivered, and nothing goes wrong any more.
     pub fn rest(&mut self) {
+        self.kernel.finish();
         // A connection that zebra has left is found to be dead before long.
         if let Some(wire) = self.zebra.left.take() {
             self.sessions.ended(&self.rib, wire.number, None, self.now_ns);
@@ -479,7 +487,7 @@ impl World {
             self.ask_kernel(false);
             let is_asked = self.kernel.is_answering();
             while self.kernel.is_answering() {
-                self.kernel.answer(8);
+                self.kernel.answer(8, false);
             }
             let mut rib = lock(&self.rib);
             while let Some(received) = self.kernel.receive() {

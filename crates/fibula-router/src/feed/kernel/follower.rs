@@ -1,8 +1,9 @@
 //! Decides which requests to send to the kernel and when, and interprets the answers. Does no I/O and has no clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
 
-use fibula::net::Family;
+use fibula::net::{Family, IpPrefix};
 use netlink_packet_core::{
     NLM_F_APPEND, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REPLACE, NLM_F_REQUEST,
 };
@@ -25,6 +26,8 @@ const GATHER_NS: u64 = 50_000_000;
 /// answers took. Thus, reading again takes a bounded share of the time.
 const LEAST_NS: u64 = 500_000_000;
 const REST: u64 = 4;
+/// Most changed routes that are kept while the kernel answers.
+const MOST_CHANGED: usize = 1 << 16;
 /// How long the kernel may take for a part of an answer.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
@@ -40,6 +43,9 @@ struct Concern {
 impl Concern {
     const NONE: Self = Self { objects: false, v4: false, v6: false, rules: false };
     const ALL: Self = Self { objects: true, v4: true, v6: true, rules: true };
+    /// Routes that the kernel removes without reporting them, after it has reported the cause. The kernel tells its routes at any time,
+    /// but its objects only once it has finished such a change, so that they are read first.
+    const REMOVED: Self = Self { objects: true, v4: true, v6: true, rules: false };
 
     const fn any(self) -> bool {
         self.objects || self.v4 || self.v6 || self.rules
@@ -87,14 +93,20 @@ pub struct Follower {
     heard_ns: u64,
     /// No request is sent before this time.
     rest_ns: u64,
-    /// Whether each link is up.
-    links: HashMap<u32, bool>,
+    /// Whether each link is enabled, and whether it is up.
+    links: HashMap<u32, (bool, bool)>,
     /// The kernel has lost messages, and older ones are still to come. Until then, a notice of a link may be out of date.
     is_behind: bool,
     /// IPv4 prefixes and metrics for which the kernel has several routes. The first one is used.
     several: HashSet<(Place, u32)>,
     /// The last route of the present answer. If another route has the same prefix and metric, it comes next.
     answer: Option<(Place, u32)>,
+    /// The last place of the present answer, of any type of route.
+    last: Option<Place>,
+    /// Routes that notices have changed since a reading was wanted, and, before that, since the reading before it was wanted. The
+    /// kernel may have read a part of an answer before the change and send it after the notice.
+    changed: HashSet<(Place, u32)>,
+    changed_before: HashSet<(Place, u32)>,
     /// Rules of the present answer.
     rules: UnheededRules,
 }
@@ -118,6 +130,9 @@ impl Follower {
             is_behind: false,
             several: HashSet::new(),
             answer: None,
+            last: None,
+            changed: HashSet::new(),
+            changed_before: HashSet::new(),
             rules: UnheededRules::default(),
         }
     }
@@ -170,7 +185,7 @@ impl Follower {
         if job == Job::Rules {
             (self.rules, self.is_cut) = (UnheededRules::default(), false);
         }
-        (self.pending, self.heard_ns, self.answer) = (Some(job), now_ns, None);
+        (self.pending, self.heard_ns, self.answer, self.last) = (Some(job), now_ns, None, None);
         // Never 0, because notices that the kernel sends of its own accord have 0.
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
@@ -183,6 +198,7 @@ impl Follower {
             rib.feed(self.entrance.feed).state.forget_overrun();
         }
         self.began_ns = now_ns;
+        self.changed_before = std::mem::take(&mut self.changed);
         if wanted.objects {
             self.jobs.push_back(Job::Objects);
         }
@@ -233,6 +249,10 @@ impl Follower {
             return;
         }
         let message = netlink::decode(head.kind, body);
+        if let Message::Route(route) | Message::RouteGone(route) = &message {
+            let concern = self.doubts(rib, route, is_answer, head.kind == libc::RTM_DELROUTE);
+            self.want(concern, now_ns);
+        }
         if let Message::Route(route) = &message
             && is_answer
             && route.target.is_none()
@@ -249,7 +269,7 @@ impl Follower {
             Message::Route(route) => self.before_insert(rib, route, is_answer, head.flags),
             Message::RouteGone(route) => self.before_remove(rib, route),
             // The kernel does not report the routes that are removed with an object, and routes of a group may change.
-            Message::ObjectGone(_) => (true, Concern { v4: true, v6: true, ..Concern::NONE }),
+            Message::ObjectGone(_) => (true, Concern::REMOVED),
             _ => (true, Concern::NONE),
         };
         self.want(concern, now_ns);
@@ -260,6 +280,38 @@ impl Follower {
         if self.entrance.message(rib, message) == Ok(Some(Effect::Unexpected)) {
             self.want(Concern { v4: true, v6: true, ..Concern::NONE }, now_ns);
         }
+    }
+
+    /// Returns what to read again because an answer and a notice came in another order than the kernel's changes: since Linux 6.9,
+    /// the kernel changes its routes while it answers.
+    fn doubts(&mut self, rib: &Rib, route: &RouteMessage, is_answer: bool, is_gone: bool) -> Concern {
+        let Some(place) = self.entrance.place(route) else { return Concern::NONE };
+        let family = place.1.family();
+        let (concern, key) = (of_family(family), (place, route.metric));
+        if is_answer {
+            self.last = Some(place);
+            let is_changed = self.changed.contains(&key) || self.changed_before.contains(&key);
+            // Which of the two is newer is not known. The next answer will say.
+            return if is_changed && !self.is_same(rib, place, route) { concern } else { Concern::NONE };
+        }
+        let is_read = matches!(self.pending, Some(Job::Routes { family: of, .. }) if of == family);
+        if self.wanted.any() || self.pending.is_some() || !self.jobs.is_empty() {
+            if self.changed.len() < MOST_CHANGED {
+                self.changed.insert(key);
+            } else {
+                self.is_cut |= is_read;
+            }
+        }
+        // The next part of an answer begins after so many routes of an address (IPv4) or of the table (IPv6). If one of them has gone,
+        // it leaves another out.
+        let leaves_out = |last: Place| {
+            last.0 == place.0 && (family == Family::Ipv6 || first_address(last.1) == first_address(place.1))
+        };
+        if is_gone && is_read && self.last.is_some_and(leaves_out) {
+            self.is_cut = true;
+            return concern;
+        }
+        Concern::NONE
     }
 
     /// Returns whether to enter a route. A route is not entered after another one of the same prefix and metric, because the
@@ -333,15 +385,19 @@ impl Follower {
         let concern = match event {
             // A notice from before the loss may be out of date, so its state must not be trusted.
             Event::Link(_) if self.is_behind => Concern::ALL,
-            Event::Link(link) => match self.links.insert(link.index, link.up) {
-                Some(before) if before == link.up => return,
-                _ => Concern::ALL,
-            },
+            Event::Link(link) => {
+                // A device that is set down without a carrier loses its routes too.
+                let state = (link.is_enabled, link.up);
+                match self.links.insert(link.index, state) {
+                    Some(before) if before == state => return,
+                    _ => Concern::ALL,
+                }
+            }
             Event::LinkGone(index) => {
                 self.links.remove(index);
                 Concern::ALL
             }
-            Event::AddressGone(_) => Concern { v4: true, v6: true, ..Concern::NONE },
+            Event::AddressGone(_) => Concern::REMOVED,
             // IPv6 routes may have waited for this address.
             Event::Address(address) if address.ip.is_ipv6() => Concern { v6: true, ..Concern::NONE },
             _ => return,
@@ -380,6 +436,9 @@ impl Follower {
         } else if let Job::Objects | Job::Rules | Job::Routes { last: true, .. } = job {
             self.want(concern_of(job), now_ns);
         }
+        if self.jobs.is_empty() && !self.wanted.any() {
+            (self.changed, self.changed_before) = (HashSet::new(), HashSet::new());
+        }
         if self.jobs.is_empty() {
             let took = now_ns.saturating_sub(self.began_ns);
             self.rest_ns = now_ns + (took * REST).max(if self.is_cut { LEAST_NS } else { 0 });
@@ -417,14 +476,24 @@ impl Follower {
     }
 }
 
+const fn of_family(family: Family) -> Concern {
+    let v4 = matches!(family, Family::Ipv4);
+    Concern { v4, v6: !v4, ..Concern::NONE }
+}
+
+/// Returns the first address of a prefix.
+fn first_address(prefix: IpPrefix) -> IpAddr {
+    match prefix {
+        IpPrefix::V4(prefix) => IpAddr::V4(prefix.addr().into()),
+        IpPrefix::V6(prefix) => IpAddr::V6(prefix.addr().into()),
+    }
+}
+
 const fn concern_of(job: Job) -> Concern {
     match job {
         Job::Objects => Concern { objects: true, ..Concern::NONE },
         Job::Rules => Concern { rules: true, ..Concern::NONE },
-        Job::Routes { family, .. } => {
-            let v4 = matches!(family, Family::Ipv4);
-            Concern { v4, v6: !v4, ..Concern::NONE }
-        }
+        Job::Routes { family, .. } => of_family(family),
     }
 }
 

@@ -145,7 +145,7 @@ fn what_goes_without_a_word_is_noticed() {
     fake.objects.clear();
     fake.event(number::DEL_NEXT_HOP, 0, &object_body(7, &[]));
     assert_eq!(fake.pass(0), NOTHING, "changes gather");
-    assert_eq!(fake.pass(SECOND), [26, 26]);
+    assert_eq!(fake.pass(SECOND), [106, 26, 26], "objects first: their answer waits for the removal's end");
     assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.3.0.0/16")), (Some(1), None));
     assert_eq!(fake.rib.feeds()[0].len(), 1);
     // The link goes down: its routes go.
@@ -160,7 +160,14 @@ fn what_goes_without_a_word_is_noticed() {
     let mut address = vec![2, 24, 0, 0, 3, 0, 0, 0];
     attribute(&mut address, 2, &[192, 0, 2, 1]);
     fake.event(libc::RTM_DELADDR, 0, &address);
-    assert_eq!(fake.pass(SECOND), [26, 26]);
+    assert_eq!(fake.pass(SECOND), [106, 26, 26]);
+    // Without a carrier, the link is not up before and after it is set down, but then its routes go.
+    fake.event(libc::RTM_NEWLINK, 0, &link(false));
+    assert_eq!(fake.pass(SECOND), ALL);
+    let mut down = link(false);
+    down[8..12].fill(0);
+    fake.event(libc::RTM_NEWLINK, 0, &down);
+    assert_eq!(fake.pass(SECOND), ALL);
 }
 
 #[test]
@@ -257,6 +264,49 @@ fn an_answer_has_the_order_that_notices_before_it_lack() {
     }
     fake.tell(&message(3, MULTI, sequence, &[0; 4]));
     assert_eq!(fake.gateway("10.1.0.0/16"), Some(1));
+}
+
+#[test]
+fn an_answer_may_be_older_than_notices_before_it() {
+    let mut fake = Fake::new();
+    fake.v4 = ["10.1.0.0/16", "10.1.0.0/24", "10.2.0.0/16"].map(|prefix| route(prefix, 1, 0)).into();
+    fake.pass(0);
+    // Asks for all, and answers up to the question about IPv4. Returns its number.
+    let ask = |fake: &mut Fake| {
+        fake.follower.lost(&mut fake.rib, fake.now_ns);
+        fake.now_ns += SECOND;
+        loop {
+            let question = fake.follower.question(&mut fake.rib, fake.now_ns).unwrap();
+            let sequence = u32::from_ne_bytes([question[8], question[9], question[10], question[11]]);
+            if question[4] == 26 {
+                return sequence;
+            }
+            fake.tell(&message(3, MULTI, sequence, &[0; 4]));
+        }
+    };
+    // A route goes after the kernel has read it for the answer, and before the answer is in the queue.
+    let sequence = ask(&mut fake);
+    let answer = fake.v4.clone();
+    fake.v4.remove(2);
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.2.0.0/16", 1, 0));
+    for body in &answer {
+        fake.tell(&message(libc::RTM_NEWROUTE, MULTI, sequence, body));
+    }
+    fake.tell(&message(3, MULTI, sequence, &[0; 4]));
+    fake.pass(0);
+    assert_eq!(fake.pass(SECOND), [26], "the answer and the notice contradict each other");
+    assert_eq!(fake.gateway("10.2.0.0/16"), None);
+    // The kernel goes on after the second route of an address when the first is gone: it leaves out what is now the second.
+    let sequence = ask(&mut fake);
+    fake.tell(&message(libc::RTM_NEWROUTE, MULTI, sequence, &fake.v4[0]));
+    let gone = fake.v4.remove(0);
+    fake.event(libc::RTM_DELROUTE, 0, &gone);
+    fake.tell(&message(3, MULTI, sequence, &[0; 4]));
+    assert_eq!(fake.gateway("10.1.0.0/24"), Some(1), "that it is not in the answer proves nothing");
+    fake.pass(0);
+    assert_eq!(fake.pass(SECOND), [26]);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.1.0.0/24")), (None, Some(1)));
+    assert_eq!(fake.pass(SECOND), NOTHING);
 }
 
 #[test]

@@ -51,11 +51,11 @@ impl World {
                 assert_eq!(
                     has,
                     want,
-                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {told:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
+                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {told:?}; zebra {:?}, {:?}; kernel {:?}; {:?}",
                     self.zebra.routes.get(&(vrf, prefix)),
                     self.zebra.objects,
                     self.kernel.best(vrf, prefix, None),
-                    self.kernel.up
+                    self.kernel.devices
                 );
             }
             for address in &*self.samples {
@@ -86,7 +86,7 @@ impl World {
                 continue;
             }
             let installed = told.get(place).copied();
-            let resolved = oracle::resolve(spec, place.0, &self.zebra.objects, self.kernel.up);
+            let resolved = oracle::resolve(spec, place.0, &self.zebra.objects, &self.kernel.devices);
             if *spec == Spec::Unsupported {
                 assert_eq!(installed, Some(false), "zebra's route {place:?} cannot be forwarded by");
             } else if resolved.is_some() {
@@ -136,24 +136,25 @@ impl World {
     /// Returns what the tables are to have.
     fn wanted(&self) -> BTreeMap<(u16, IpPrefix), Answer> {
         let rib = lock(&self.rib);
-        let up = self.kernel.up;
+        let devices = &self.kernel.devices;
         let mut wanted = BTreeMap::new();
         for (vrf, &prefix) in (0..2).flat_map(|vrf| self.prefixes.iter().map(move |prefix| (vrf, prefix))) {
             let place = (vrf, prefix);
             let zebra = self.zebra.routes.get(&place).filter(|spec| **spec != Spec::Unsupported);
             let zebra = self.of_feed(&rib, ZEBRA, place, zebra);
-            let answer = zebra.and_then(|spec| oracle::resolve(spec, vrf, &self.zebra.objects, up));
+            let answer = zebra.and_then(|spec| oracle::resolve(spec, vrf, &self.zebra.objects, devices));
             // A feed at its limit may have the routes of some metrics alone.
             let metrics: Vec<u32> = rib.routes_of(KERNEL, place).iter().map(|route| route.0).collect();
             let metrics = self.may_lack(&rib, KERNEL, vrf).then_some(&metrics[..]);
             let kernel = self.kernel.best(vrf, prefix, metrics);
             let kernel = self.of_feed(&rib, KERNEL, place, kernel);
-            let answer = answer
-                .or_else(|| kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, up)));
+            let answer = answer.or_else(|| {
+                kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, devices))
+            });
             wanted.extend(answer.map(|answer| (place, answer)));
         }
         wanted.insert((0, self.prefix("10.1.128.7/32")), Answer::Fixed(Hop::Local));
-        if up[1] {
+        if devices[1].is_up() {
             wanted.insert((0, self.prefix("10.2.0.0/16")), Answer::Fixed(Hop::Connected { interface: 1 }));
         }
         wanted
