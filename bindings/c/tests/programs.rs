@@ -11,6 +11,8 @@ use engine::memory::Limits;
 use engine::net::{IpPrefix, NextHop};
 use engine::rib::DualRib;
 
+mod contract;
+
 /// The folder of this crate.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
