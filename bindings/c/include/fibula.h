@@ -238,6 +238,10 @@ void fibula_live_free(fibula_live *live); /* readers go on with what they have *
 int fibula_live_set4(const fibula_live *live, uint32_t address, uint8_t length, uint32_t id, fibula_error *error);
 int fibula_live_set6(const fibula_live *live, const uint8_t address[16], uint8_t length, uint32_t id, fibula_error *error);
 
+/* The id of exactly this prefix, 0 where there is no such route, or a code. */
+int64_t fibula_live_get4(const fibula_live *live, uint32_t address, uint8_t length);
+int64_t fibula_live_get6(const fibula_live *live, const uint8_t address[16], uint8_t length);
+
 typedef struct {
     uint8_t address[16]; /* network order; of IPv4, the first 4 bytes */
     uint8_t family;      /* 4 or 6 */

@@ -105,6 +105,11 @@ impl Live {
         };
         Ok(())
     }
+
+    /// Returns the id of exactly this prefix; 0 where there is none.
+    fn get(&self, prefix: impl Into<IpPrefix>) -> Outcome<i64> {
+        Ok(i64::from(NextHop::word(self.table.get(prefix.into())?)))
+    }
 }
 
 const NO_TABLE: &str = "the table is NULL";
@@ -141,6 +146,29 @@ pub unsafe extern "C" fn fibula_live_set6(
             let live = handle(live, NO_TABLE)?;
             let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
             live.change(live.options.prefix(u128::from_be_bytes(*address), length)?, id)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_get4(live: *const Live, address: u32, length: u8) -> i64 {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        counted(ptr::null_mut(), || {
+            let live = handle(live, NO_TABLE)?;
+            live.get(live.options.prefix(address, length)?)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_live_get6(live: *const Live, address: *const u8, length: u8) -> i64 {
+    // SAFETY: as in `fibula_live_new`.
+    unsafe {
+        counted(ptr::null_mut(), || {
+            let live = handle(live, NO_TABLE)?;
+            let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
+            live.get(live.options.prefix(u128::from_be_bytes(*address), length)?)
         })
     }
 }

@@ -426,6 +426,14 @@ static void live_tables(void) {
     IS(2, fibula_live_count(live));
     IS(4, fibula_live_lookup4(live, 0x0a000001));
     IS(6, fibula_live_lookup6(live, host6));
+    IS(4, fibula_live_get4(live, 0x0a000000, 8));
+    IS(0, fibula_live_get4(live, 0x0a000000, 9));
+    IS(6, fibula_live_get6(live, net6, 32));
+    IS(0, fibula_live_get6(live, net6, 128));
+    IS(FIBULA_E_INVALID, fibula_live_get4(live, 0x0a000001, 8));
+    IS(FIBULA_E_INVALID, fibula_live_get6(live, net6, 129));
+    IS(FIBULA_E_ARGUMENT, fibula_live_get6(live, NULL, 32));
+    IS(FIBULA_E_ARGUMENT, fibula_live_get4(NULL, 0, 0));
     IS(0, fibula_reader_new(live, &reader, &error));
     IS(4, fibula_reader_lookup4(reader, 0x0a000001));
     IS(6, fibula_reader_lookup6(reader, host6));

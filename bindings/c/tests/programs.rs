@@ -12,6 +12,7 @@ use engine::net::{IpPrefix, NextHop};
 use engine::rib::DualRib;
 
 mod contract;
+mod rte_fib;
 
 /// The folder of this crate.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
