@@ -112,6 +112,12 @@ impl Kernel {
         self.queue.pop_front().map(Ok)
     }
 
+    /// Another socket is opened in place of the one before.
+    pub fn open(&mut self) {
+        self.queue.clear();
+        (self.overflown, self.dump) = (false, None);
+    }
+
     /// The socket has no room for a moment.
     pub const fn lose(&mut self) {
         self.overflown = true;

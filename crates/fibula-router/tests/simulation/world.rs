@@ -1,6 +1,7 @@
 //! A router without threads, sockets and clock, in a world that can do anything to it, step by step as a seed says.
 
 mod check;
+mod takeover;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -209,6 +210,7 @@ impl World {
             17 => self.now_ns += self.random.next() % (3 * SECOND),
             18 => self.tick(),
             19 => self.collect(),
+            20 if self.random.once_in(12) => self.take_over(),
             20 if self.random.once_in(8) => {
                 let limits = vrf_limits(&mut self.random);
                 lock(&self.rib).limit_vrfs(limits);

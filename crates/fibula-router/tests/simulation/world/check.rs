@@ -12,7 +12,7 @@ use crate::oracle::{self, Answer, Spec, TABLES};
 
 impl World {
     /// Returns whether a feed, or all of them in a VRF, are to have so many routes, so near the limit, that some may be missing.
-    fn may_lack(&self, rib: &Rib, feed: usize, vrf: u16) -> bool {
+    pub fn may_lack(&self, rib: &Rib, feed: usize, vrf: u16) -> bool {
         let zebra = |vrf: u16| self.zebra.routes.keys().filter(|place| place.0 == vrf).count();
         let kernel = |vrf: u16| {
             let of_vrf = self.kernel.routes.iter().filter(|route| route.0.0 == TABLES[usize::from(vrf)]);
