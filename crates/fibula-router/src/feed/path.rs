@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use super::rib::shares_of;
+
 /// Where a route leads, as reported by its feed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Path {
@@ -81,18 +83,35 @@ pub(super) struct Paths {
 /// Bytes that a path or an object takes apart from its ways: an entry of a list and one of a hash table.
 const ENTRY_BYTES: usize = 160;
 
+/// Returns the bytes of a group in the fabric, which repeats the number of each way as often as its weight says.
+fn places_bytes(weights: impl Iterator<Item = u32> + Clone) -> usize {
+    shares_of(weights).sum::<usize>() * size_of::<u32>()
+}
+
 impl Path {
-    /// Returns the bytes that it takes: its ways are in the list of paths and in the table of their numbers.
+    /// Returns the bytes that it takes: its ways are in the list of paths, in the table of their numbers, and in a group.
     fn bytes(&self) -> usize {
-        let ways = if let Self::Ways(ways) = self { size_of_val(&**ways) } else { 0 };
-        ENTRY_BYTES + 2 * ways
+        let ways = match self {
+            Self::Ways(ways) if ways.len() > 1 => {
+                2 * size_of_val(&**ways) + places_bytes(ways.iter().map(|way| way.weight))
+            }
+            Self::Ways(ways) => 2 * size_of_val(&**ways),
+            _ => 0,
+        };
+        ENTRY_BYTES + ways
     }
 }
 
 impl Object {
     /// Returns the bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        ENTRY_BYTES + if let Self::Group(members) = self { size_of_val(&**members) } else { 0 }
+        let members = match self {
+            Self::Group(members) => {
+                size_of_val(&**members) + places_bytes(members.iter().map(|&(_, weight)| weight))
+            }
+            Self::Way(_) | Self::Blackhole => 0,
+        };
+        ENTRY_BYTES + members
     }
 }
 
@@ -194,5 +213,22 @@ impl Paths {
         self.fresh.retain(|number| numbers.binary_search(number).is_err());
         self.free.extend(&numbers);
         numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_a_path_or_an_object_counts_as_well() {
+        let way = |weight| Way { gateway: None, out: Out::Near(0), weight };
+        let ways = |weights: &[u32]| Path::Ways(weights.iter().map(|&weight| way(weight)).collect());
+        assert_eq!(ways(&[255]).bytes(), ways(&[1]).bytes(), "one way needs no group");
+        assert_eq!(ways(&[255, 254]).bytes() - ways(&[1, 1]).bytes(), (255 + 254 - 2) * 4);
+        // Weights with a common divisor make a small group.
+        assert_eq!(ways(&[200, 100]).bytes(), ways(&[2, 1]).bytes());
+        let group = |weights: &[u32]| Object::Group(weights.iter().map(|&weight| (7, weight)).collect());
+        assert_eq!(group(&[255, 254]).bytes() - group(&[1, 1]).bytes(), (255 + 254 - 2) * 4);
     }
 }

@@ -486,17 +486,23 @@ fn ways_of(routes: &Routes, id: u32, ways: &mut Vec<Way>) {
 /// weights. If the sum is still too large, the weights are divided further and rounded.
 #[must_use]
 pub fn shares(ways: &[Way]) -> Vec<usize> {
+    shares_of(ways.iter().map(|way| way.weight)).collect()
+}
+
+/// Like [`shares`], from the weights.
+pub(super) fn shares_of(weights: impl Iterator<Item = u32> + Clone) -> impl Iterator<Item = usize> {
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {
             (a, b) = (b, a % b);
         }
         a
     };
-    let common = ways.iter().map(|way| way.weight.max(1)).fold(0, gcd).max(1);
-    let total: u64 = ways.iter().map(|way| u64::from(way.weight.max(1) / common)).sum();
+    let weights = weights.map(|weight| weight.max(1));
+    let common = weights.clone().fold(0, gcd).max(1);
+    let total: u64 = weights.clone().map(|weight| u64::from(weight / common)).sum();
     let over = total.div_ceil(MOST_WAYS as u64).max(1);
     // Rounding down must not remove a way.
-    ways.iter().map(|way| (u64::from(way.weight.max(1) / common) / over).max(1) as usize).collect()
+    weights.map(move |weight| (u64::from(weight / common) / over).max(1) as usize)
 }
 
 impl Way {
