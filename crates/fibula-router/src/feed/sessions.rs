@@ -359,6 +359,40 @@ impl<P: Protocol> Sessions<P> {
 mod tests {
     use super::*;
 
+    #[derive(Debug)]
+    struct Anything;
+
+    impl Protocol for Anything {
+        type Connection = ();
+        const MOVES: bool = true;
+
+        fn feed(&self) -> usize {
+            0
+        }
+        fn connect(&self) {}
+        fn take(&self, (): &mut (), _: &[u8]) -> bool {
+            true
+        }
+        fn enter(&self, (): &mut (), _: &mut Rib, _: &mut Keeper, _: u64) -> Result<(), End> {
+            Ok(())
+        }
+        fn swept(&self, (): &mut (), _: &mut Rib) {}
+    }
+
+    #[test]
+    fn a_connection_that_was_replaced_tells_nothing_more() {
+        let rib = Mutex::new(Rib::new(vec![super::super::routes::Routes::new("feed", 1, 10, 1)]));
+        let times = Times { keep_ns: 1, sweep_ns: 1, quiet_ns: 1 };
+        let mut sessions = Sessions::new(Limits { allow: Vec::new(), sessions: 4 }, times, Anything);
+        let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let [first, second] = [1, 2].map(|now_ns| sessions.accept(&rib, peer, None, now_ns).unwrap());
+        for number in [first, second] {
+            assert_eq!(sessions.bytes(&rib, number, b"x", 3), Ok(()));
+        }
+        assert_eq!(sessions.bytes(&rib, first, b"x", 4), Err(SessionError::Replaced(peer)));
+        assert_eq!(sessions.bytes(&rib, second, b"x", 4), Ok(()));
+    }
+
     #[test]
     fn errors_name_the_connection() {
         let [peer, session] = ["10.0.0.1:1", "[2001:db8::1]:2"].map(|text| text.parse().unwrap());
