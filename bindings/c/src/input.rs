@@ -18,7 +18,7 @@ pub unsafe fn handle<'a, T>(pointer: *const T, what: &'static str) -> Outcome<&'
 /// Returns `count` elements that are read.
 ///
 /// # Safety
-/// The pointer is NULL, or it leads to `count` elements, which nobody changes during the call.
+/// The pointer must be NULL or point to `count` elements. No thread may change them during the call.
 pub unsafe fn elements<'a, T>(pointer: *const T, count: usize) -> Outcome<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
@@ -31,8 +31,8 @@ pub unsafe fn elements<'a, T>(pointer: *const T, count: usize) -> Outcome<&'a [T
 /// Returns `count` elements that are written.
 ///
 /// # Safety
-/// As for [`elements`]. During the call nobody else uses the elements. They are integers, because these are valid whatever their bytes
-/// are.
+/// The pointer must be as for [`elements`], and no other thread may use the elements during the call. `T` must be an integer type: any
+/// bytes are a valid integer.
 pub unsafe fn elements_mut<'a, T>(pointer: *mut T, count: usize) -> Outcome<&'a mut [T]> {
     if count == 0 {
         return Ok(&mut []);
@@ -115,7 +115,7 @@ pub fn owned<T>(value: T) -> *mut T {
 /// Frees a handle.
 ///
 /// # Safety
-/// The handle is NULL, or from [`owned`], and nobody uses it any more.
+/// The handle must be NULL or made by [`owned`], and it must not be used afterwards.
 pub unsafe fn free<T>(handle: *mut T) {
     if !handle.is_null() {
         // SAFETY: the caller's promise.

@@ -261,7 +261,7 @@ unsafe fn built(place: &ValuesPlace) -> Outcome<StoredColumn> {
                     continue;
                 }
                 let bytes = match lengths {
-                    // SAFETY: as above: so many bytes.
+                    // SAFETY: the caller promises that each value has as many bytes as its length says.
                     Some(lengths) => unsafe { elements(start, lengths[row]) }?,
                     // SAFETY: as above: a text that ends with 0.
                     None => unsafe { CStr::from_ptr(start.cast()) }.to_bytes(),

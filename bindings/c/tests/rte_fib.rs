@@ -1,11 +1,11 @@
-//! The calls of `rte_fib` over this library, beside DPDK's own: `rte_fib.c`, compiled with each.
+//! Compiles `rte_fib.c` twice, with the calls of `fibula_rte_fib.h` and with DPDK's own, and compares what the two programs print.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::{Folder, HERE, has, libraries, prefix, run, text};
 
-/// What DPDK needs to start without huge pages, devices, and files that others share.
+/// Options with which DPDK starts without huge pages, devices or shared files.
 const EAL: [&str; 9] = [
     "--no-huge",
     "-m",

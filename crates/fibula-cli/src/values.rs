@@ -1,4 +1,4 @@
-//! The columns of values of a compiled table: which are wanted, of which type, and what is in them.
+//! Makes the columns of values of a compiled table: reads the options that choose them, finds their types, and fills them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -55,7 +55,7 @@ impl<'a, K: Key> FamilyView<'a, K> {
         }
     }
 
-    /// Returns the engine with lengths; `None` if there are no routes.
+    /// Returns the engine that also finds matched lengths. An empty table has none.
     fn with_length(&self) -> Result<Option<&'a WithLength<K>>, ColumnError> {
         match *self {
             Self::Nothing => Ok(None),

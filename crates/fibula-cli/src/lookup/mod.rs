@@ -138,7 +138,7 @@ fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
         .map_err(|error| Failure::BadInput(error.to_string()))?;
     let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
         || file.v6.fib.is_some() && file.v6.routes.is_none();
-    // Another engine is built from routes. If there are none, loading them reports that, as it does for values that are no columns.
+    // Another engine has to be built from the routes. Loading reports a file without routes, and a value that is no column.
     let has = |value: &Value| file.columns().iter().any(|column| value.is_column(column.name()));
     let is_ready = (request.how.engine.is_none() || !lacks_routes) && feed.value.iter().all(has);
     Ok(is_ready.then_some(file))

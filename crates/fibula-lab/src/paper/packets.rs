@@ -17,7 +17,7 @@ pub(super) const NO_ROUTER: &str = "takes a router, and the program that measure
 
 /// Makes routers.
 pub trait Routers {
-    /// Returns why there are no rates of a way, if there are none.
+    /// Returns the reason why this way cannot be measured; `None` if it can.
     fn lacks(&self, way: PacketPath) -> Option<&'static str>;
 
     /// Returns a router of these routes, with the engines of this name for the families that have routes.

@@ -3,7 +3,7 @@
 /// The first version that has TCX, with which the kernel's own forwarding is kept from a device (`net/sched: tcx`, Linux 6.6).
 pub const TCX: (u32, u32) = (6, 6);
 
-/// What to do on a kernel without it.
+/// The advice for a kernel without TCX.
 pub const NO_TCX: &str =
     "back end af-packet needs Linux 6.6 (TCX): leave 'backend' out, or set 'backend = \"af-xdp\"'";
 

@@ -42,7 +42,7 @@ pub(super) struct Queues {
     mailboxes: [Vec<Arc<Mailbox>>; 2],
     /// The queues of taps, by device.
     taps: Vec<(String, TapQueue)>,
-    /// The ends of taps of a router that is taken over: of which port, and for whom.
+    /// The ends of taps of a router that is taken over. Each has the number of its port and the mailbox of its thread.
     later: Vec<(usize, Arc<Mailbox>, End)>,
 }
 
