@@ -6,21 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As Arrow's C data interface has them. */
-struct ArrowSchema {
-    const char *format, *name, *metadata;
-    int64_t flags, n_children;
-    struct ArrowSchema **children, *dictionary;
-    void (*release)(struct ArrowSchema *);
-    void *private_data;
-};
-struct ArrowArray {
-    int64_t length, null_count, offset, n_buffers, n_children;
-    const void **buffers;
-    struct ArrowArray **children, *dictionary;
-    void (*release)(struct ArrowArray *);
-    void *private_data;
-};
+#include "judge.h"
 
 enum { MOST_ROWS = 64, LONGEST = 128 };
 

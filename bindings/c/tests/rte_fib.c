@@ -17,16 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int wrong;
+#include "judge.h"
 
-#define IS(expected, call)                                                                            \
-    do {                                                                                              \
-        long long found = (long long)(call);                                                          \
-        if (found != (long long)(expected)) {                                                         \
-            printf("%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #call, found, (long long)(expected)); \
-            wrong = 1;                                                                                \
-        }                                                                                             \
-    } while (0)
+static int wrong;
 
 #define IS_NULL(error, call)     \
     do {                         \

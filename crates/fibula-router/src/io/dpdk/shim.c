@@ -50,6 +50,16 @@ void fibula_port_close(uint16_t port);
 int fibula_port_is_up(uint16_t port);
 uint64_t fibula_port_lost(uint16_t port);
 unsigned fibula_port_receive(uint16_t port, uint16_t queue, struct fibula_packet *packets, unsigned most);
+/* Returns the buffer of a packet, with where its bytes are. */
+static struct rte_mbuf *placed(const struct fibula_packet *packet)
+{
+	struct rte_mbuf *buffer = packet->buffer;
+
+	buffer->data_off = packet->data - (uint8_t *)buffer->buf_addr;
+	buffer->data_len = packet->len;
+	return buffer;
+}
+
 unsigned fibula_port_send(uint16_t port, uint16_t queue, const struct fibula_packet *packets, unsigned count);
 int fibula_packet_make(struct rte_mempool *pool, struct fibula_packet *packet);
 void fibula_packet_free(struct rte_mbuf *buffer);
@@ -224,10 +234,8 @@ unsigned fibula_port_send(uint16_t port, uint16_t queue, const struct fibula_pac
 	if (count > BURST)
 		count = BURST;
 	for (number = 0; number < count; number++) {
-		struct rte_mbuf *buffer = packets[number].buffer;
+		struct rte_mbuf *buffer = placed(&packets[number]);
 
-		buffer->data_off = packets[number].data - (uint8_t *)buffer->buf_addr;
-		buffer->data_len = packets[number].len;
 		buffer->pkt_len = packets[number].len;
 		buffer->ol_flags &= MEMORY_FLAGS;
 		buffer->tx_offload = 0;
@@ -269,11 +277,7 @@ unsigned fibula_ring_send(struct rte_ring *ring, const struct fibula_packet *pac
 	if (count > BURST)
 		count = BURST;
 	for (number = 0; number < count; number++) {
-		struct rte_mbuf *buffer = packets[number].buffer;
-
-		buffer->data_off = packets[number].data - (uint8_t *)buffer->buf_addr;
-		buffer->data_len = packets[number].len;
-		buffers[number] = buffer;
+		buffers[number] = placed(&packets[number]);
 	}
 	return rte_ring_sp_enqueue_burst(ring, buffers, count, NULL);
 }
