@@ -50,16 +50,6 @@ void fibula_port_close(uint16_t port);
 int fibula_port_is_up(uint16_t port);
 uint64_t fibula_port_lost(uint16_t port);
 unsigned fibula_port_receive(uint16_t port, uint16_t queue, struct fibula_packet *packets, unsigned most);
-/* Returns the buffer of a packet, with where its bytes are. */
-static struct rte_mbuf *placed(const struct fibula_packet *packet)
-{
-	struct rte_mbuf *buffer = packet->buffer;
-
-	buffer->data_off = packet->data - (uint8_t *)buffer->buf_addr;
-	buffer->data_len = packet->len;
-	return buffer;
-}
-
 unsigned fibula_port_send(uint16_t port, uint16_t queue, const struct fibula_packet *packets, unsigned count);
 int fibula_packet_make(struct rte_mempool *pool, struct fibula_packet *packet);
 void fibula_packet_free(struct rte_mbuf *buffer);
@@ -70,6 +60,16 @@ unsigned fibula_ring_room(const struct rte_ring *ring);
 unsigned fibula_ring_count(const struct rte_ring *ring);
 unsigned fibula_ring_send(struct rte_ring *ring, const struct fibula_packet *packets, unsigned count);
 unsigned fibula_ring_receive(struct rte_ring *ring, struct fibula_packet *packets, unsigned most);
+
+/* Returns the buffer of a packet, with where its bytes are. */
+static struct rte_mbuf *placed(const struct fibula_packet *packet)
+{
+	struct rte_mbuf *buffer = packet->buffer;
+
+	buffer->data_off = packet->data - (uint8_t *)buffer->buf_addr;
+	buffer->data_len = packet->len;
+	return buffer;
+}
 
 int fibula_dpdk_start(int count, char **arguments)
 {
