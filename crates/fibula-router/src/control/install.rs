@@ -15,9 +15,8 @@ use fibula::rib::{DualRib, Rib as RibOf};
 use super::error::ControlError;
 use super::hops::Hops;
 use super::plan::near;
-use crate::feed::path::{Out, Path, Way};
+use crate::feed::path::{Out, Path, Way, shares};
 use crate::feed::reply::Verdict;
-use crate::feed::rib::shares;
 use crate::feed::{Choice, Place, Rib, lock};
 use crate::forward::fabric::{Gateway, Hop, Interface, Vrf};
 

@@ -113,10 +113,10 @@ impl History {
 mod tests {
     use super::*;
     use crate::api::ChangeKind;
-    use crate::feed::path::{Out, Way};
+    use crate::feed::Rib;
+    use crate::feed::path::{self, Out, Way};
     use crate::feed::routes::Routes;
     use crate::feed::state::Count;
-    use crate::feed::{Rib, rib};
 
     fn place(text: &str) -> Place {
         (0, text.parse().unwrap())
@@ -176,7 +176,7 @@ mod tests {
         let prefixes: Vec<_> = told(&rib).into_iter().map(|event| event.2).collect();
         assert_eq!(prefixes, ["10.9.0.0/16", "10.8.0.0/16", "10.7.0.0/16"]);
         let Some(Path::Ways(kept)) = &told(&rib)[0].3 else { panic!() };
-        assert_eq!((kept.len(), rib::shares(kept).len()), (MOST_WAYS, MOST_WAYS));
+        assert_eq!((kept.len(), path::shares(kept).len()), (MOST_WAYS, MOST_WAYS));
         rib.expire(0, 1);
         assert_eq!(told(&rib).iter().filter(|event| event.1 == "expired").count(), 3);
         rib.keep_history(0);

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::rib::shares_of;
+/// Most places of a group, in which each way is repeated as often as its weight says.
+const MOST_WAYS: usize = 1024;
 
 /// Where a route leads, as reported by its feed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,6 +35,14 @@ pub struct Way {
     pub out: Out,
     /// Weight, from 1.
     pub weight: u32,
+}
+
+impl Way {
+    /// Makes a way of weight 1.
+    #[must_use]
+    pub const fn new(gateway: Option<IpAddr>, out: Out) -> Self {
+        Self { gateway, out, weight: 1 }
+    }
 }
 
 /// The device that a way leaves by.
@@ -82,6 +91,29 @@ pub(super) struct Paths {
 
 /// Bytes that a path or an object takes apart from its ways: an entry of a list and one of a hash table.
 const ENTRY_BYTES: usize = 160;
+
+/// Returns how often each way of a path is repeated in a group. This is its weight, divided by the greatest common divisor of all
+/// weights. If the sum is still too large, the weights are divided further and rounded.
+#[must_use]
+pub fn shares(ways: &[Way]) -> Vec<usize> {
+    shares_of(ways.iter().map(|way| way.weight)).collect()
+}
+
+/// Like [`shares`], from the weights.
+fn shares_of(weights: impl Iterator<Item = u32> + Clone) -> impl Iterator<Item = usize> {
+    let gcd = |mut a: u32, mut b: u32| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let weights = weights.map(|weight| weight.max(1));
+    let common = weights.clone().fold(0, gcd).max(1);
+    let total: u64 = weights.clone().map(|weight| u64::from(weight / common)).sum();
+    let over = total.div_ceil(MOST_WAYS as u64).max(1);
+    // Rounding down must not remove a way.
+    weights.map(move |weight| (u64::from(weight / common) / over).max(1) as usize)
+}
 
 /// Returns the bytes of a group in the fabric, which repeats the number of each way as often as its weight says.
 fn places_bytes(weights: impl Iterator<Item = u32> + Clone) -> usize {

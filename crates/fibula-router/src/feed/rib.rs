@@ -10,16 +10,14 @@ use fibula::map::IpPrefixMap;
 use fibula::net::{Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib as RibOf, RibError};
 
+use super::Place;
 use super::history::{History, What};
 use super::path::{Object, Path, Paths, Way};
 use super::routes::{Effect, Full, Gone, Routes};
 use super::state::{Count, Phase};
-use super::{Out, Place};
 
 /// Most prefixes that may wait to be taken. With more, everything is compared instead.
 const MOST_DIRTY: usize = 1 << 21;
-/// Most places of a group, in which each way is repeated as often as its weight says.
-const MOST_WAYS: usize = 1024;
 /// Most ways of a route, and members of a next-hop group. More are cut, so that neither the memory of a path nor the steps to
 /// expand it depend on what a peer sends.
 pub const MOST_MEMBERS: usize = 64;
@@ -479,37 +477,6 @@ fn ways_of(routes: &Routes, id: u32, ways: &mut Vec<Way>) {
             }));
         }
         Some(Object::Blackhole) | None => {}
-    }
-}
-
-/// Returns how often each way of a path is repeated in a group. This is its weight, divided by the greatest common divisor of all
-/// weights. If the sum is still too large, the weights are divided further and rounded.
-#[must_use]
-pub fn shares(ways: &[Way]) -> Vec<usize> {
-    shares_of(ways.iter().map(|way| way.weight)).collect()
-}
-
-/// Like [`shares`], from the weights.
-pub(super) fn shares_of(weights: impl Iterator<Item = u32> + Clone) -> impl Iterator<Item = usize> {
-    let gcd = |mut a: u32, mut b: u32| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    let weights = weights.map(|weight| weight.max(1));
-    let common = weights.clone().fold(0, gcd).max(1);
-    let total: u64 = weights.clone().map(|weight| u64::from(weight / common)).sum();
-    let over = total.div_ceil(MOST_WAYS as u64).max(1);
-    // Rounding down must not remove a way.
-    weights.map(move |weight| (u64::from(weight / common) / over).max(1) as usize)
-}
-
-impl Way {
-    /// Makes a way of weight 1.
-    #[must_use]
-    pub const fn new(gateway: Option<std::net::IpAddr>, out: Out) -> Self {
-        Self { gateway, out, weight: 1 }
     }
 }
 

@@ -1,6 +1,9 @@
 use super::*;
 use std::net::IpAddr;
 
+use crate::feed::Out;
+use crate::feed::path::shares;
+
 fn place(text: &str) -> Place {
     (0, text.parse().unwrap())
 }
