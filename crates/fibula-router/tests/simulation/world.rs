@@ -13,25 +13,29 @@ use fibula::live;
 use fibula::memory::Limits;
 use fibula::net::{Dual, IpPrefix, Key, NextHop, Prefix};
 use fibula::rib::DualRib;
+use fibula_feed::bmp::Distinguisher;
+use fibula_router::config::{BmpPolicy, BmpView};
 use fibula_router::control::hops::Hops;
 use fibula_router::control::install::Install;
 use fibula_router::feed::answers::Answers;
+use fibula_router::feed::bmp::{Bmp, Views};
 use fibula_router::feed::enter::Entrance;
 use fibula_router::feed::fpm::Fpm;
 use fibula_router::feed::keeper::Times;
 use fibula_router::feed::kernel::Follower;
 use fibula_router::feed::netlink;
 use fibula_router::feed::routes::Routes;
-use fibula_router::feed::sessions::{self, Sessions};
+use fibula_router::feed::sessions::{self, Protocol, Sessions};
 use fibula_router::feed::state::Phase;
 use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::{Hop, Interface, Urpf, Vrf};
 
+use crate::collector::{Collector, DISTINGUISHERS};
 use crate::kernel::Kernel;
 use crate::oracle::{self, DEVICES, TABLES, VRF_OF};
 use crate::random::Random;
 use crate::watch::{Seen, Watch};
-use crate::zebra::Zebra;
+use crate::zebra::{Wire, Zebra};
 
 const SECOND: u64 = 1_000_000_000;
 /// Where connections come from.
@@ -39,6 +43,7 @@ const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 2620);
 const TIMES: Times = Times { keep_ns: 10 * SECOND, sweep_ns: 4 * SECOND, quiet_ns: SECOND };
 const ZEBRA: usize = 0;
 const KERNEL: usize = 1;
+const COLLECTOR: usize = 2;
 
 pub struct World {
     pub random: Random,
@@ -60,6 +65,8 @@ pub struct World {
     zebra: Zebra,
     /// What zebra was told of its routes in this session; `None` if it does not ask.
     told: Option<BTreeMap<(u16, IpPrefix), bool>>,
+    monitored: Sessions<Bmp>,
+    collector: Collector,
     follower: Follower,
     kernel: Kernel,
     is_traced: bool,
@@ -125,6 +132,37 @@ fn vrf_limits(random: &mut Random) -> Vec<Option<usize>> {
     TABLES.iter().map(|_| random.once_in(5).then(|| 4 + random.below(24))).collect()
 }
 
+/// A stranger connects, and says what is no message.
+fn garbage<P: Protocol>(sessions: &mut Sessions<P>, rib: &Mutex<Rib>, random: &mut Random, now_ns: u64) {
+    let Some(number) = sessions.accept(rib, PEER, None, now_ns) else { return };
+    let mut bytes: Vec<u8> = (0..random.below(40)).map(|_| random.next() as u8).collect();
+    if let (Some(first), true) = (bytes.first_mut(), random.once_in(2)) {
+        // What begins as a message does, and never ends.
+        *first = *random.pick(&[1, 3]);
+        bytes.truncate(3);
+    }
+    let why = sessions.bytes(rib, number, &bytes, now_ns).err();
+    sessions.ended(rib, number, why.map(|why| why.to_string()), now_ns);
+}
+
+/// Reads at most `most` bytes of a connection. Returns the connection unless the server closes it.
+fn read<P: Protocol>(
+    sessions: &mut Sessions<P>,
+    rib: &Mutex<Rib>,
+    mut wire: Wire,
+    most: usize,
+    now_ns: u64,
+) -> Option<Wire> {
+    let bytes: Vec<u8> = wire.bytes.drain(..most.min(wire.bytes.len())).collect();
+    match sessions.bytes(rib, wire.number, &bytes, now_ns) {
+        Ok(()) => Some(wire),
+        Err(why) => {
+            sessions.ended(rib, wire.number, Some(why.to_string()), now_ns);
+            None
+        }
+    }
+}
+
 impl World {
     pub fn new(seed: u64, is_traced: bool) -> Self {
         let mut random = Random::new(seed);
@@ -134,6 +172,7 @@ impl World {
         let mut feeds = vec![
             Routes::new("zebra", 20, limit(&mut random), 2),
             Routes::new("kernel", 30, limit(&mut random), 2),
+            Routes::new("collector", 25, limit(&mut random), 2),
         ];
         let acknowledge = random.once_in(2);
         if acknowledge {
@@ -150,6 +189,17 @@ impl World {
             let watch = Watch { reader, samples: Arc::clone(&samples), seen: Arc::clone(seen) };
             vrf.table.listen(watch).unwrap();
         }
+        let bmp = Bmp {
+            feed: COLLECTOR,
+            views: Views {
+                view: BmpView::AdjRibIn,
+                policy: BmpPolicy::Pre,
+                vrfs: DISTINGUISHERS.map(Distinguisher).into_iter().zip(0..).collect(),
+                routes: feeds[COLLECTOR].limit,
+            },
+            frame_bytes: 4096,
+            peers: 3,
+        };
         let room = if random.once_in(3) { 3 + random.below(6) } else { 200 };
         let mut rib = Rib::new(feeds);
         rib.limit_vrfs(vrf_limits(&mut random));
@@ -173,6 +223,8 @@ impl World {
                 Fpm { entrance: zebra, frame_bytes: 4096, acknowledge },
             ),
             zebra: Zebra::default(),
+            monitored: Sessions::new(sessions::Limits { allow: Vec::new(), sessions: 3 }, TIMES, bmp),
+            collector: Collector::default(),
             told: acknowledge.then(BTreeMap::new),
             follower: Follower::new(kernel),
             kernel: Kernel::new(room, random.once_in(2)),
@@ -189,7 +241,7 @@ impl World {
 
     /// Does something.
     pub fn step(&mut self) {
-        let kind = self.random.below(25);
+        let kind = self.random.below(31);
         match kind {
             0..=3 => {
                 if let (Some(place), Some(told)) =
@@ -201,7 +253,13 @@ impl World {
             4..=6 => self.read_zebra(),
             7 if self.random.once_in(4) => self.cut(),
             7 => self.connect(),
-            8 if self.random.once_in(3) => self.garbage(),
+            8 if self.random.once_in(3) => {
+                let (random, now_ns) = (&mut self.random, self.now_ns);
+                match random.once_in(3) {
+                    true => garbage(&mut self.monitored, &self.rib, random, now_ns),
+                    false => garbage(&mut self.sessions, &self.rib, random, now_ns),
+                }
+            }
             8..=11 => self.change_kernel(),
             12..=14 => self.read_kernel(),
             15 => self.kernel.answer(1 + self.random.below(6), self.random.once_in(2)),
@@ -215,6 +273,10 @@ impl World {
                 let limits = vrf_limits(&mut self.random);
                 lock(&self.rib).limit_vrfs(limits);
             }
+            21..=23 => self.collector.change(&self.prefixes, &mut self.random),
+            24 | 25 => self.read_collector(),
+            26 if self.random.once_in(6) => self.cut_collector(),
+            26 => self.connect_collector(),
             _ => {
                 let most = 1 + self.random.below(8);
                 self.turn(most);
@@ -251,35 +313,40 @@ impl World {
         }
     }
 
-    fn garbage(&mut self) {
-        let Some(number) = self.sessions.accept(&self.rib, PEER, None, self.now_ns) else { return };
-        let mut bytes: Vec<u8> = (0..self.random.below(40)).map(|_| self.random.next() as u8).collect();
-        if let (Some(first), true) = (bytes.first_mut(), self.random.once_in(2)) {
-            // What begins as a frame does, and never ends.
-            *first = 1;
-            bytes.truncate(3);
-        }
-        let why = self.sessions.bytes(&self.rib, number, &bytes, self.now_ns).err();
-        self.sessions.ended(&self.rib, number, why.map(|why| why.to_string()), self.now_ns);
-    }
-
     /// The server reads what has come: any number of bytes.
     fn read_zebra(&mut self) {
+        let most = self.some_bytes();
+        for wire in [&mut self.zebra.left, &mut self.zebra.session] {
+            let open = wire.take();
+            *wire = open.and_then(|wire| read(&mut self.sessions, &self.rib, wire, most, self.now_ns));
+        }
+    }
+
+    fn some_bytes(&mut self) -> usize {
         let at_once = *self.random.pick(&[8, 100, 2000]);
-        let most = 1 + self.random.below(at_once);
-        let wires = [self.zebra.left.take(), self.zebra.session.take()];
-        let mut open = wires.map(|wire| {
-            let mut wire = wire?;
-            let bytes: Vec<u8> = wire.bytes.drain(..most.min(wire.bytes.len())).collect();
-            match self.sessions.bytes(&self.rib, wire.number, &bytes, self.now_ns) {
-                Ok(()) => Some(wire),
-                Err(why) => {
-                    self.sessions.ended(&self.rib, wire.number, Some(why.to_string()), self.now_ns);
-                    None
-                }
-            }
-        });
-        (self.zebra.left, self.zebra.session) = (open[0].take(), open[1].take());
+        1 + self.random.below(at_once)
+    }
+
+    fn connect_collector(&mut self) {
+        if self.collector.session.is_none()
+            && let Some(number) = self.monitored.accept(&self.rib, PEER, None, self.now_ns)
+        {
+            self.collector.connect(number, &mut self.random);
+        }
+    }
+
+    /// The monitored router goes, at whatever byte it is.
+    fn cut_collector(&mut self) {
+        if let Some(wire) = self.collector.session.take() {
+            self.monitored.ended(&self.rib, wire.number, None, self.now_ns);
+        }
+    }
+
+    fn read_collector(&mut self) {
+        let most = self.some_bytes();
+        let open = self.collector.session.take();
+        self.collector.session =
+            open.and_then(|wire| read(&mut self.monitored, &self.rib, wire, most, self.now_ns));
     }
 
     /// Zebra reads what has become of its routes.
@@ -330,6 +397,10 @@ impl World {
             self.sessions.ended(&self.rib, number, Some(why), self.now_ns);
             self.zebra.session.take_if(|wire| wire.number == number);
             self.zebra.left.take_if(|wire| wire.number == number);
+        }
+        if let Some((number, why)) = self.monitored.tick(&self.rib, self.now_ns) {
+            self.monitored.ended(&self.rib, number, Some(why), self.now_ns);
+            self.collector.session.take_if(|wire| wire.number == number);
         }
         self.follower.tick(&mut lock(&self.rib), self.now_ns);
     }
@@ -452,6 +523,10 @@ impl World {
             while self.zebra.session.as_ref().is_some_and(|wire| !wire.bytes.is_empty()) {
                 self.read_zebra();
             }
+            self.connect_collector();
+            while self.collector.session.as_ref().is_some_and(|wire| !wire.bytes.is_empty()) {
+                self.read_collector();
+            }
             self.answer_all();
             self.tick();
             self.now_ns += SECOND / 2;
@@ -479,8 +554,11 @@ impl World {
     /// Returns whether a feed has not told everything yet.
     fn is_telling(&self) -> bool {
         let rib = lock(&self.rib);
-        let [zebra, kernel] = [ZEBRA, KERNEL].map(|feed| &rib.feeds()[feed].state);
-        kernel.is_in_doubt || matches!(zebra.phase, Phase::Synchronising | Phase::Kept)
+        let is_half =
+            |feed: usize| matches!(rib.feeds()[feed].state.phase, Phase::Synchronising | Phase::Kept);
+        // After limits were reached, a session may have to wait for more than a minute.
+        let waits = self.collector.session.is_none() && !self.may_lack(&rib, COLLECTOR, 0);
+        rib.feeds()[KERNEL].state.is_in_doubt || is_half(ZEBRA) || is_half(COLLECTOR) || waits
     }
 
     /// The kernel answers all questions, and everything is read.
@@ -518,6 +596,8 @@ impl World {
             self.zebra.routes.remove(&place);
         }
         self.zebra.objects.clear();
+        self.cut_collector();
+        self.collector.shrink();
     }
 
     /// Ends, and says whether everything fits in the tables.

@@ -107,6 +107,9 @@ pub struct Follower {
     /// kernel may have read a part of an answer before the change and send it after the notice.
     changed: HashSet<(Place, u32)>,
     changed_before: HashSet<(Place, u32)>,
+    /// Next-hop objects that notices have changed since they were asked for. The kernel changes and reads them under one lock, so what
+    /// an answer says of them afterwards is what notices have said, or older.
+    changed_objects: HashSet<u32>,
     /// Rules of the present answer.
     rules: UnheededRules,
 }
@@ -133,6 +136,7 @@ impl Follower {
             last: None,
             changed: HashSet::new(),
             changed_before: HashSet::new(),
+            changed_objects: HashSet::new(),
             rules: UnheededRules::default(),
         }
     }
@@ -186,6 +190,7 @@ impl Follower {
             (self.rules, self.is_cut) = (UnheededRules::default(), false);
         }
         (self.pending, self.heard_ns, self.answer, self.last) = (Some(job), now_ns, None, None);
+        self.changed_objects.clear();
         // Never 0, because notices that the kernel sends of its own accord have 0.
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
@@ -235,8 +240,12 @@ impl Follower {
     }
 
     fn message(&mut self, rib: &mut Rib, head: Head, body: &[u8], now_ns: u64) {
-        let is_answer = head.flags & NLM_F_MULTIPART != 0 && head.sequence == self.sequence;
+        let is_answer = head.flags & NLM_F_MULTIPART != 0;
         if is_answer {
+            // An answer that was given up is older than notices that have come since.
+            if self.pending.is_none() || head.sequence != self.sequence {
+                return;
+            }
             self.heard_ns = now_ns;
             self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
         }
@@ -268,8 +277,16 @@ impl Follower {
         let (enter, concern) = match &message {
             Message::Route(route) => self.before_insert(rib, route, is_answer, head.flags),
             Message::RouteGone(route) => self.before_remove(rib, route),
+            Message::Object(id, _) if is_answer => (!self.changed_objects.contains(id), Concern::NONE),
+            Message::Object(id, _) => {
+                self.changes_object(*id);
+                (true, Concern::NONE)
+            }
             // The kernel does not report the routes that are removed with an object, and routes of a group may change.
-            Message::ObjectGone(_) => (true, Concern::REMOVED),
+            Message::ObjectGone(id) => {
+                self.changes_object(*id);
+                (true, Concern::REMOVED)
+            }
             _ => (true, Concern::NONE),
         };
         self.want(concern, now_ns);
@@ -279,6 +296,18 @@ impl Follower {
         // Ignore refusals at a limit. They are counted, and the routes are read again when there is room.
         if self.entrance.message(rib, message) == Ok(Some(Effect::Unexpected)) {
             self.want(Concern { v4: true, v6: true, ..Concern::NONE }, now_ns);
+        }
+    }
+
+    /// Notes that a notice changes a next-hop object.
+    fn changes_object(&mut self, id: u32) {
+        if self.pending != Some(Job::Objects) {
+            return;
+        }
+        if self.changed_objects.len() < MOST_CHANGED {
+            self.changed_objects.insert(id);
+        } else {
+            self.is_cut = true;
         }
     }
 

@@ -310,6 +310,43 @@ fn an_answer_may_be_older_than_notices_before_it() {
 }
 
 #[test]
+fn objects_of_an_answer_may_be_older_than_notices_before_it() {
+    let object = |id: u32, last: u8| {
+        let device = 3u32.to_ne_bytes();
+        object_body(id, &[(number::NHA_OIF, &device), (number::NHA_GATEWAY, &[192, 0, 2, last])])
+    };
+    let by = |id: u32| route_body(&format!("10.{id}.0.0/16"), 1, &[(number::RTA_NH_ID, &id.to_ne_bytes())]);
+    let sequence =
+        |question: &[u8]| u32::from_ne_bytes([question[8], question[9], question[10], question[11]]);
+    let mut fake = Fake::new();
+    (fake.v4, fake.objects) = (vec![by(1), by(2)], vec![object(1, 1), object(2, 1)]);
+    fake.pass(0);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.2.0.0/16")), (Some(1), Some(1)));
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.now_ns += SECOND;
+    let first = sequence(&fake.follower.question(&mut fake.rib, fake.now_ns).unwrap());
+    // They change after the kernel has read them for the answer, and before the answer is in the queue.
+    let answer = [object(1, 1), object(2, 1)];
+    fake.event(number::NEW_NEXT_HOP, 0x500, &object(1, 2));
+    fake.event(number::DEL_NEXT_HOP, 0, &object(2, 1));
+    for body in &answer {
+        fake.tell(&message(number::NEW_NEXT_HOP, MULTI, first, body));
+    }
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.2.0.0/16")), (Some(2), None));
+    // The rest of an answer that was given up comes after the next question.
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.tell(&message(number::NEW_NEXT_HOP, MULTI, first, &answer[0]));
+    fake.now_ns += SECOND;
+    let second = sequence(&fake.follower.question(&mut fake.rib, fake.now_ns).unwrap());
+    fake.tell(&message(number::NEW_NEXT_HOP, MULTI, first, &answer[0]));
+    fake.tell(&message(3, MULTI, first, &[0; 4]));
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(2));
+    fake.tell(&message(number::NEW_NEXT_HOP, MULTI, second, &object(1, 3)));
+    fake.tell(&message(3, MULTI, second, &[0; 4]));
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(3));
+}
+
+#[test]
 fn a_vrf_that_was_full_is_read_again_when_it_has_room() {
     let mut fake = Fake::new();
     fake.rib.limit_vrfs(vec![Some(2)]);

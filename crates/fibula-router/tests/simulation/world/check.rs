@@ -1,14 +1,15 @@
 //! What must hold when everything has come to rest.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use fibula::net::{Dual, IpPrefix, NextHop};
 use fibula_router::control::verify::{Scene, TableDifference, Walk};
-use fibula_router::feed::{Rib, lock};
+use fibula_router::feed::{Path, Rib, lock};
 use fibula_router::forward::fabric::Hop;
 
-use super::{KERNEL, World, ZEBRA};
-use crate::oracle::{self, Answer, Spec, TABLES};
+use super::{COLLECTOR, KERNEL, World, ZEBRA};
+use crate::oracle::{self, Answer, Spec, TABLES, Way};
 
 impl World {
     /// Returns whether a feed, or all of them in a VRF, are to have so many routes, so near the limit, that some may be missing.
@@ -19,10 +20,18 @@ impl World {
             of_vrf.map(|route| route.1.len()).sum::<usize>()
         };
         let near = |routes: usize, limit: usize| routes >= limit - limit / 8;
-        let of_feed = if feed == ZEBRA { zebra(0) + zebra(1) } else { kernel(0) + kernel(1) };
-        let limit = rib.vrf_limit(usize::from(vrf));
-        near(of_feed, rib.feeds()[feed].limit)
-            || limit.is_some_and(|limit| near(zebra(vrf) + kernel(vrf), limit))
+        let collector = |vrf: u16| self.collector.len(vrf, &self.prefixes);
+        let is_near = |vrf: u16| {
+            let limit = rib.vrf_limit(usize::from(vrf));
+            limit.is_some_and(|limit| near(zebra(vrf) + kernel(vrf) + collector(vrf), limit))
+        };
+        let of_feed = match feed {
+            ZEBRA => zebra(0) + zebra(1),
+            KERNEL => kernel(0) + kernel(1),
+            // Routes of all peers count, and a limit that one VRF reaches ends the session of all.
+            _ => return is_near(0) || is_near(1) || near(self.collector.all(), rib.feeds()[feed].limit),
+        };
+        near(of_feed, rib.feeds()[feed].limit) || is_near(vrf)
     }
 
     /// Compares everything with plain maps. Routes beyond the limit of a feed or a VRF, and of tables beyond their memory, may be missing.
@@ -47,7 +56,8 @@ impl World {
             for &prefix in &self.prefixes {
                 let has = routes.get(&prefix).map(|&number| oracle::meaning(&self.fabric, number));
                 let want = wanted.get(&(vrf, prefix)).map(|want| Some(want.clone()));
-                let told = [ZEBRA, KERNEL].map(|feed| lock(&self.rib).routes_of(feed, (vrf, prefix)));
+                let told =
+                    [ZEBRA, KERNEL, COLLECTOR].map(|feed| lock(&self.rib).routes_of(feed, (vrf, prefix)));
                 assert_eq!(
                     has,
                     want,
@@ -137,7 +147,7 @@ impl World {
     fn wanted(&self) -> BTreeMap<(u16, IpPrefix), Answer> {
         let rib = lock(&self.rib);
         let devices = &self.kernel.devices;
-        let mut wanted = BTreeMap::new();
+        let (mut wanted, none) = (BTreeMap::new(), BTreeMap::new());
         for (vrf, &prefix) in (0..2).flat_map(|vrf| self.prefixes.iter().map(move |prefix| (vrf, prefix))) {
             let place = (vrf, prefix);
             let zebra = self.zebra.routes.get(&place).filter(|spec| **spec != Spec::Unsupported);
@@ -148,6 +158,8 @@ impl World {
             let metrics = self.may_lack(&rib, KERNEL, vrf).then_some(&metrics[..]);
             let kernel = self.kernel.best(vrf, prefix, metrics);
             let kernel = self.of_feed(&rib, KERNEL, place, kernel);
+            let answer =
+                answer.or_else(|| oracle::resolve(&self.of_collector(&rib, place)?, vrf, &none, devices));
             let answer = answer.or_else(|| {
                 kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, devices))
             });
@@ -158,6 +170,19 @@ impl World {
             wanted.insert((0, self.prefix("10.2.0.0/16")), Answer::Fixed(Hop::Connected { interface: 1 }));
         }
         wanted
+    }
+
+    /// Returns the route that the collector is to have for a prefix. At a limit its session ends again and again, so that it has what it
+    /// had before.
+    fn of_collector(&self, rib: &Rib, place: (u16, IpPrefix)) -> Option<Spec> {
+        let spec = self.collector.best(place.0, place.1);
+        if !self.may_lack(rib, COLLECTOR, place.0) {
+            return self.of_feed(rib, COLLECTOR, place, spec.as_ref()).cloned();
+        }
+        let path = rib.routes_of(COLLECTOR, place).into_iter().next()?.1?;
+        let Path::Ways(ways) = path else { panic!("BMP has no such path: {path:?}") };
+        let Some(IpAddr::V4(gateway)) = ways[0].gateway else { panic!("{ways:?}") };
+        Some(Spec::Ways(vec![Way { network: gateway.octets()[2], device: 0, weight: 1 }]))
     }
 
     /// Returns the route that a feed is to have for a prefix; one at its limit may lack it, but has no other.

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use fibula::net::IpPrefix;
 use fibula_router::feed::{Choice, Path, lock};
 
-use super::{World, ZEBRA};
+use super::{COLLECTOR, World, ZEBRA};
 use crate::oracle::{self, Answer};
 use crate::random::Random;
 
-/// Where a router leads by a route of a session: the path, and what that means with its interfaces.
-type Taken = BTreeMap<(u16, IpPrefix), (Path, Option<Answer>)>;
+/// Where a router leads by a route of a session: the feed, the path, and what that means with its interfaces.
+type Taken = BTreeMap<(u16, IpPrefix), (usize, Path, Option<Answer>)>;
 
 impl World {
-    /// Another router takes over, at whatever this one was. It copies the routes that are used, its feeds begin anew, and zebra has no
+    /// Another router takes over, at whatever this one was. It copies the routes that are used, its feeds begin anew, and nobody has a
     /// session with it yet.
     pub fn take_over(&mut self) {
         let (taken, is_settled) = (self.used(), !self.is_stale && !lock(&self.rib).is_dirty());
@@ -23,44 +23,53 @@ impl World {
         next.now_ns = self.now_ns;
         std::mem::swap(&mut next.kernel, &mut self.kernel);
         std::mem::swap(&mut next.zebra, &mut self.zebra);
-        (next.zebra.session, next.zebra.left) = (None, None);
+        std::mem::swap(&mut next.collector, &mut self.collector);
+        (next.zebra.session, next.zebra.left, next.collector.session) = (None, None, None);
         next.kernel.open();
         {
             let mut rib = lock(&next.rib);
-            for (place, (path, _)) in &taken {
+            for (place, (feed, path, _)) in &taken {
                 // What is beyond a limit is refused.
-                let _ = rib.insert(ZEBRA, *place, 0, path.clone());
+                let _ = rib.insert(*feed, *place, 0, path.clone());
             }
-            rib.feed(ZEBRA).state.has_table = true;
+            for feed in [ZEBRA, COLLECTOR] {
+                rib.feed(feed).state.has_table = true;
+            }
         }
         next.sessions.inherit(&next.rib, next.now_ns);
+        next.monitored.inherit(&next.rib, next.now_ns);
         std::mem::replace(self, next).end();
         let took = (0..50).any(|_| self.turn(16) && !lock(&self.rib).is_dirty());
-        if !took || !is_settled || lock(&self.rib).feeds()[ZEBRA].state.is_overrun {
+        if !took
+            || !is_settled
+            || [ZEBRA, COLLECTOR].map(|feed| lock(&self.rib).feeds()[feed].state.is_overrun).contains(&true)
+        {
             return;
         }
         let now = self.used();
-        for (place, (_, before)) in &taken {
-            if self.may_lack(&lock(&self.rib), ZEBRA, place.0) {
+        for (place, (feed, _, before)) in &taken {
+            if self.may_lack(&lock(&self.rib), *feed, place.0) {
                 continue;
             }
             assert_eq!(
-                now.get(place).map(|now| &now.1),
+                now.get(place).map(|now| &now.2),
                 Some(before),
                 "the router that has taken over has another route for {place:?}"
             );
         }
     }
 
-    /// Returns the routes of zebra that are used.
+    /// Returns the routes of sessions that are used.
     fn used(&self) -> Taken {
         let rib = lock(&self.rib);
         let places = (0..2).flat_map(|vrf| self.prefixes.iter().map(move |&prefix| (vrf, prefix)));
         let used = places.filter_map(|place| {
-            let Some((Some(ZEBRA), Choice::Path(path))) = rib.choice(place) else { return None };
+            let Some((Some(feed @ (ZEBRA | COLLECTOR)), Choice::Path(path))) = rib.choice(place) else {
+                return None;
+            };
             let number = self.vrfs[usize::from(place.0)].table.get(place.1).unwrap();
             let answer = number.and_then(|number| oracle::meaning(&self.fabric, number));
-            Some((place, (rib.expand(path)?, answer)))
+            Some((place, (feed, rib.expand(path)?, answer)))
         });
         used.collect()
     }
