@@ -39,8 +39,8 @@ pub(super) fn run(
     let calls = Calls { read: &mut again, log: &mut log, notify: &mut notify };
     let ports =
         control::run(config, &folder, &flags, calls).map_err(|error| Failure::BadInput(error.to_string()))?;
-    for (name, totals) in ports {
-        messages.note(format_args!("{name}: {}", show::line(&totals)));
+    for port in ports {
+        messages.note(format_args!("{}: {}", port.port, show::line(&port)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fibula_router::api::{Counters, Neighbour, Stats};
+use fibula_router::control::Ended;
 use fibula_router::control::client::{self, Answered};
-use fibula_router::count::Totals;
 use fibula_router::drops::DropReason;
 
 use super::args::RouterShowArgs;
@@ -60,9 +60,14 @@ fn show<A>(
 }
 
 /// Returns the counters of a port in a line.
-pub(super) fn line(totals: &Totals) -> String {
+pub(super) fn line(port: &Ended) -> String {
+    let totals = &port.totals;
+    let lost = match port.ring_lost {
+        0 => String::new(),
+        lost => format!(", {} lost in the ring before it", thousands(lost)),
+    };
     format!(
-        "{} received, {} forwarded, {} delivered, {} consumed, {} dropped, {} sent",
+        "{} received, {} forwarded, {} delivered, {} consumed, {} dropped, {} sent{lost}",
         thousands(totals.received),
         thousands(totals.forwarded),
         thousands(totals.delivered),

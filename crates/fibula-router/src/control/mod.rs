@@ -263,17 +263,23 @@ struct Router<'l> {
     predecessor: Option<Predecessor>,
 }
 
+/// The final counters of a port.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// Its name.
+    pub port: String,
+    /// What became of its packets.
+    pub totals: Totals,
+    /// Frames that the kernel had no slot for; the router never had them.
+    pub ring_lost: u64,
+}
+
 /// Runs a router until the stop flag is set, or until all of its files are read. It reads the configuration again when the reload
 /// flag is set. Paths in the configuration are relative to `folder`. Returns the final counters of each port.
 ///
 /// # Errors
 /// When the router cannot start. Nothing has changed in this case, and a router that was to be taken over goes on.
-pub fn run(
-    config: Config,
-    folder: &Path,
-    flags: &Flags,
-    calls: Calls<'_>,
-) -> Result<Vec<(String, Totals)>, RunError> {
+pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Result<Vec<Ended>, RunError> {
     let Calls { read, log, notify } = calls;
     // Workers go on until the kernel forwards again, so they have a flag of their own.
     let (outer, flags) = (flags, &Flags { stop: Arc::default(), reload: Arc::clone(&flags.reload) });
@@ -354,15 +360,14 @@ pub fn run(
     drop(doors);
     notify(Notice::Stopping);
     router.kept.hand_back();
-    // The time in which workers empty their rings.
-    std::thread::sleep(DRAIN);
-    flags.stop.store(true, Ordering::Relaxed);
+    // Threads empty their rings first.
+    flags.stop.store(true, Ordering::Release);
     router.end()
 }
 
 /// How long the feeds of a router that takes over have at least, for their first full tables.
 const TAKE_OVER_S: u64 = 60;
-/// How long workers go on after the kernel forwards again.
+/// How long threads may take to empty rings that are about to be closed.
 const DRAIN: Duration = Duration::from_millis(10);
 
 impl<'l> Router<'l> {
@@ -904,9 +909,14 @@ impl<'l> Router<'l> {
         self.ports().into_iter().map(sum).collect()
     }
 
-    fn end(mut self) -> Result<Vec<(String, Totals)>, RunError> {
+    fn end(mut self) -> Result<Vec<Ended>, RunError> {
         self.alarms.iter().for_each(Alarm::ring);
         self.feeds.join();
-        std::mem::take(&mut self.workers).join().map(|()| self.totals())
+        std::mem::take(&mut self.workers).join()?;
+        let ended = |(number, (port, totals)): (usize, (String, Totals))| {
+            let ring_lost = self.lost[number].load(Ordering::Relaxed);
+            Ended { port, totals, ring_lost }
+        };
+        Ok(self.ports().into_iter().zip(self.totals()).map(ended).collect())
     }
 }

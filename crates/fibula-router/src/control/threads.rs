@@ -25,7 +25,7 @@ const TICK_NS: u64 = 100_000_000;
 /// Turns without a frame before a thread sleeps, if it has no descriptor to wait on.
 const PATIENCE: u32 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// How long a thread that sends tries to send the remaining frames when the router stops.
+/// How long a thread tries to send the remaining frames when the router stops, and how long it goes on receiving at most.
 const END_NS: u64 = 100_000_000;
 
 type Outcome = Result<(), RunError>;
@@ -36,6 +36,13 @@ pub(super) struct Common {
     pub(super) stop: Arc<AtomicBool>,
     /// Frames lost because the kernel had no free slot, by port.
     pub(super) lost: Arc<[AtomicU64]>,
+}
+
+impl Common {
+    /// Returns whether the router has stopped. From then on, no frame comes that is not for it any more.
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
 }
 
 /// Parameters of the rings between stages.
@@ -238,10 +245,10 @@ fn prepared(job: Box<dyn FnOnce() -> Outcome + Send>, place: Option<usize>) -> O
 
 /// Runs all stages in one thread: receives, looks up and sends.
 fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> Outcome {
-    let (mut next_tick, mut idle) = (0, Idle::default());
+    let (mut next_tick, mut idle, mut stopped_ns) = (0, Idle::default(), None);
     loop {
         io.take_up();
-        let now_ns = sys::now_ns();
+        let (now_ns, is_stopped) = (sys::now_ns(), common.is_stopped());
         let mut received = 0;
         for port in 0..io.count() {
             received += worker.burst(&mut io, port, now_ns);
@@ -255,7 +262,7 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
             count_lost(&mut io, common);
         }
         let ended = received == 0 && io.ended() && worker.waiting() == 0;
-        if ended || common.stop.load(Ordering::Relaxed) {
+        if ended || is_stopped && has_drained(&mut stopped_ns, received, now_ns) {
             break;
         }
         if io.is_polled() {
@@ -266,8 +273,15 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
             io.wait(if is_busy { BUSY } else { IDLE }.as_millis() as i32);
         }
     }
+    count_lost(&mut io, common);
     send_rest(&mut io)?;
     read_to_end(&mut io)
+}
+
+/// Returns whether a thread of a router that has stopped has received all that came before, which is so after a pass over all ports without
+/// a frame. A port that goes on bringing frames does not keep the router from stopping.
+fn has_drained(stopped_ns: &mut Option<u64>, received: usize, now_ns: u64) -> bool {
+    received == 0 || now_ns - *stopped_ns.get_or_insert(now_ns) > END_NS
 }
 
 /// Sends the frames for which a device or a port had no room yet, as long as it takes some, and writes what is buffered.
@@ -296,9 +310,10 @@ fn read_to_end(io: &mut Ports) -> Outcome {
 /// Runs the first stage. When it ends, it drops its rings, which ends the next stage.
 fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     let files = io.has_files();
-    let (mut next_tick, mut idle) = (0, Idle::default());
+    let (mut next_tick, mut idle, mut stopped_ns) = (0, Idle::default(), None);
     loop {
         io.take_up();
+        let is_stopped = common.is_stopped();
         let mut received = 0;
         for port in 0..io.count() {
             // A file waits until there is room. Other frames are dropped instead.
@@ -311,7 +326,9 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
             next_tick = now_ns + TICK_NS;
             count_lost(&mut io, common);
         }
-        if common.stop.load(Ordering::Relaxed) || (received == 0 && io.ended()) {
+        let ended = received == 0 && io.ended();
+        if ended || is_stopped && has_drained(&mut stopped_ns, received, now_ns) {
+            count_lost(&mut io, common);
             return read_to_end(&mut io);
         }
         if io.is_polled() {
@@ -339,7 +356,7 @@ fn look_up<O>(
     loop {
         // Check before the burst. If the first stage has ended by now, all of its frames are in the rings, so the burst below
         // sees the last ones.
-        let end = io.ended() && (worker.waiting() == 0 || common.stop.load(Ordering::Relaxed));
+        let end = io.ended() && (worker.waiting() == 0 || common.is_stopped());
         let now_ns = sys::now_ns();
         let mut received = 0;
         for port in 0..ports {
@@ -380,7 +397,7 @@ fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
             }
             // A device that no longer takes frames must not keep the router from stopping.
             let now_ns = sys::now_ns();
-            let stopped = common.stop.load(Ordering::Relaxed);
+            let stopped = common.is_stopped();
             if stopped && now_ns - *since_ns.get_or_insert(now_ns) > END_NS {
                 break;
             }
