@@ -18,6 +18,11 @@ fn main() {
     ] {
         println!("cargo::rustc-env={name}={value}");
     }
+    // A packaged program is far from its sources, and has the same bytes wherever they were.
+    println!("cargo::rerun-if-env-changed=FIBULA_PACKAGED");
+    if std::env::var_os("FIBULA_PACKAGED").is_none() {
+        println!("cargo::rustc-env=FIBULA_CHECKOUT={}/../..", variable("CARGO_MANIFEST_DIR"));
+    }
     #[cfg(feature = "dpdk")]
     dpdk::build();
     #[cfg(feature = "plain")]

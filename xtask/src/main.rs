@@ -4,6 +4,7 @@ mod build_cost;
 mod circles;
 mod instructions;
 mod mutants;
+mod package;
 mod picture;
 mod programs;
 mod words;
@@ -25,6 +26,9 @@ cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--fresh] [--check
                                       mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
                                       (200, 1), --all takes every mutant, and every folder where none is named; --fresh forgets
                                       earlier runs; --check runs the tests once, without a mutant. Needs cargo-mutants
+cargo xtask package [--output DIR] [--profile NAME] [deb | rpm | archive | container]...
+                                      packages to install, static archives, the file system of a container, lists of what is inside and
+                                      checksums, into target/packages; --profile compiles faster, for tests
 
 Exit codes: 0, 1 a difference, 2 wrong use, 3 it failed, 77 skipped, with the reason";
 
@@ -50,6 +54,10 @@ fn main() -> ExitCode {
         ["words"] => words::record(),
         ["words", "--check"] => words::check(),
         ["mutants", ref rest @ ..] => match mutants::mutants(rest).transpose() {
+            Some(end) => end,
+            None => return ExitCode::from(2),
+        },
+        ["package", ref rest @ ..] => match package::package(rest).transpose() {
             Some(end) => end,
             None => return ExitCode::from(2),
         },

@@ -45,9 +45,10 @@ impl Program {
 /// Describes the commit of the checkout. It is looked up when the program runs: a build that depended on the commit would
 /// be repeated after each one.
 fn commit() -> Option<String> {
+    let checkout = option_env!("FIBULA_CHECKOUT")?;
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
-        git.args(["-C", env!("CARGO_MANIFEST_DIR")]).args(arguments).stdin(Stdio::null());
+        git.args(["-C", checkout]).args(arguments).stdin(Stdio::null());
         let output = git.output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };

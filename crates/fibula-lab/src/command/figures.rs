@@ -76,9 +76,9 @@ pub(super) fn folder() -> PathBuf {
     root().join("records/values")
 }
 
-/// Returns the root of the repository.
+/// Returns the root of the repository: for a packaged program, the current folder.
 pub(super) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    PathBuf::from(option_env!("FIBULA_CHECKOUT").unwrap_or("."))
 }
 
 fn print(row: &[String]) {
