@@ -36,6 +36,11 @@ fn package(
 ) -> Outcome<PathBuf> {
     let stage = Stage::new(release, work.join(part.name))?;
     part.place(&stage, built, places)?;
+    if part.name == "libfibula0" {
+        // Debian's libraries are no programs; RPM looks for what libraries need only where they have a program's mode.
+        let library = format!("/usr/{}/libfibula.so.{}", places.libraries, release.version);
+        run(release.command("chmod").arg("644").arg(stage.at(&library)?))?;
+    }
     let version = format!("{}-{REVISION}", release.version);
     let documents = format!("/usr/share/doc/{}", part.name);
     stage.text(&format!("{documents}/copyright"), copyright()?)?;
