@@ -42,7 +42,7 @@ typedef struct fibula_vrfs fibula_vrfs;         /* many tables, each with a numb
 #define FIBULA_E_SYSTEM (-3)   /* a file cannot be opened, read or written; the message has the system's words */
 #define FIBULA_E_FOREIGN (-4)  /* not a table file */
 #define FIBULA_E_DAMAGED (-5)  /* a table file that is cut or altered */
-#define FIBULA_E_NEWER (-6)    /* a table file of a later version */
+#define FIBULA_E_NEWER (-6)    /* a table file of a later version, or with an engine that this library lacks and without routes */
 #define FIBULA_E_INVALID (-7)  /* a row is wrong: the error says which and why */
 #define FIBULA_E_ABSENT (-8)   /* the table has no such value, routes or VRF */
 #define FIBULA_E_BUSY (-9)     /* a reader has been pinned for too long: see fibula_reader_pin */

@@ -116,7 +116,7 @@ pub fn answer<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        let code = if error.is_newer() {
+        let code = if error.is_newer() || error.lacks_engine() {
             Code::Newer
         } else if error.is_foreign() {
             Code::Foreign

@@ -9,7 +9,7 @@ use engine::file::Follower;
 use crate::error::{ErrorPlace, answer, call};
 use crate::input::{free, handle, make, owned, path, put};
 use crate::options::{MAP, Options, OptionsPlace};
-use crate::table::Table;
+use crate::table::{ENGINES, Table};
 
 /// `fibula_follower`.
 pub struct Following(Mutex<Follower>);
@@ -26,9 +26,9 @@ pub unsafe extern "C" fn fibula_follower_open(
         make(follower, error, || {
             let (file, options) = (path(file)?, Options::read(options)?);
             let opened = if options.has(MAP) {
-                Follower::map(file)?
+                Follower::map_with(file, ENGINES)?
             } else {
-                Follower::open_within(file, options.limits())?
+                Follower::open_with(file, options.limits(), ENGINES)?
             };
             Ok(owned(Following(Mutex::new(opened))))
         })

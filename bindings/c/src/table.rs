@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::Arc;
 
-use engine::fib::{DualFib, Fib, registry};
+use engine::engines::{Dir17Bitmap, Dir18Lines, DirBtree, EngineType, RangeBtree};
+use engine::fib::registry::Engines;
+use engine::fib::{DualFib, Fib};
 use engine::file::{self, Contents, Half, StoredColumn, StoredRoutes, TableFile};
 use engine::net::{HostBits, Key, NextHop, Route, Routes};
 use engine::rib::{ColumnRules, DualRib, Duplicates, Rib, RibColumnsError};
@@ -15,6 +17,13 @@ use fibula_column::TableView;
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
 use crate::input::{elements, handle, make, path, put};
 use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
+
+/// The engines of this library. Others would add a tenth to its size: tables are not built with them here, and a file that has `planb`
+/// is opened with an engine of these over its routes.
+pub const ENGINES: Engines = Engines::new(
+    || vec![Dir17Bitmap::engine(), Dir18Lines::engine(), RangeBtree::engine()],
+    || vec![DirBtree::engine()],
+);
 
 /// `fibula_table`. C counts references to it; each is one of an `Arc`.
 pub struct Table {
@@ -117,16 +126,16 @@ fn names(columns: &[StoredColumn]) -> Vec<CString> {
 }
 
 fn built<K: Key>(name: &str, rib: &Rib<K>, options: &Options) -> Outcome<Box<dyn Fib<K>>> {
-    let engine = registry::find::<K>(name).map_err(|error| Failure::new(Code::Bug, error.to_string()))?;
+    let engine = ENGINES.find::<K>(name).map_err(|error| Failure::new(Code::Bug, error.to_string()))?;
     Ok(engine.build(rib, options.limits())?)
 }
 
 /// Opens a file: mapped if that is wanted and possible, otherwise as a verified copy.
 pub fn open(path: &std::path::Path, options: &Options) -> Outcome<TableFile> {
     if !options.has(MAP) {
-        return Ok(TableFile::open_within(path, options.limits())?);
+        return Ok(TableFile::open_with(path, options.limits(), ENGINES)?);
     }
-    let file = TableFile::map(path)?;
+    let file = TableFile::map_with(path, ENGINES)?;
     // A copy was verified.
     if options.has(VERIFY) && file.is_mapped() {
         file.verify()?;
@@ -162,7 +171,7 @@ pub unsafe extern "C" fn fibula_table_open_memory(
     unsafe {
         make(table, error, || {
             let image = elements(image.cast::<u8>(), bytes)?;
-            let opened = TableFile::copy_of(Cursor::new(image), Options::read(options)?.limits())?;
+            let opened = TableFile::copy_with(Cursor::new(image), Options::read(options)?.limits(), ENGINES)?;
             Ok(Table::of_file(Arc::new(opened)).into_raw())
         })
     }
@@ -342,9 +351,6 @@ pub unsafe extern "C" fn fibula_table_engine(table: *const Table, family: c_int)
         Some("dir-18-lines") => c"dir-18-lines".as_ptr(),
         Some("dir-btree") => c"dir-btree".as_ptr(),
         Some("range-btree") => c"range-btree".as_ptr(),
-        Some("planb") => c"planb".as_ptr(),
-        Some("dir-24-8") => c"dir-24-8".as_ptr(),
-        Some("binary-trie") => c"binary-trie".as_ptr(),
         Some(_) => c"another engine".as_ptr(),
         None => ptr::null(),
     }

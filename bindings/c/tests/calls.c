@@ -497,8 +497,27 @@ static void many_tables(void) {
     fibula_vrfs_free(NULL);
 }
 
+/* Files of programs that have more engines. */
+static void other_engines(const char *folder) {
+    char path[4096];
+    for (int mapped = 0; mapped < 2; mapped++) {
+        fibula_options options = FIBULA_OPTIONS;
+        options.flags = mapped ? FIBULA_MAP : 0;
+        fibula_table *table = NULL;
+        snprintf(path, sizeof path, "%s/planb.fibula", folder);
+        IS(0, fibula_table_open(path, &options, &table, &error));
+        IS(0, strcmp(fibula_table_engine(table, 6), "dir-btree"));
+        IS(1, fibula_lookup6(table, host6));
+        fibula_table_unref(table);
+        snprintf(path, sizeof path, "%s/planb-alone.fibula", folder);
+        IS(FIBULA_E_NEWER, fibula_table_open(path, &options, &table, &error));
+        says(-1, "the engine 'planb'");
+    }
+}
+
 int main(int count, char **arguments) {
     if (count != 3) return 2;
+    other_engines(arguments[1]);
     IS(1, strlen(fibula_version()) >= 5 && strlen(fibula_isa()) >= 4);
     tables(arguments[1]);
     values(arguments[1]);

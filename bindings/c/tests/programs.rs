@@ -196,6 +196,7 @@ fn every_call() {
     compile("cc", &["-std=c99", "-O1"], &Path::new(HERE).join("tests/calls.c"), &program, true);
     let file = folder.0.join("lengths.fibula");
     with_lengths(&file);
+    with_planb(&folder.0);
     assert_eq!(text(run(Command::new(&program).arg(&folder.0).arg(&file))), "");
     if has("valgrind") {
         let mut valgrind = Command::new("valgrind");
@@ -220,6 +221,18 @@ fn with_lengths(path: &Path) {
     contents.v4.fib = Some(&v4);
     contents.v6.fib = Some(&v6);
     file::save(path, &contents).unwrap();
+}
+
+/// Writes files with an engine that the library lacks: with its routes, and alone.
+fn with_planb(folder: &Path) {
+    let mut ribs = DualRib::default();
+    ribs.insert("2001:db8::/32".parse::<IpPrefix>().unwrap(), NextHop::new(1).unwrap()).unwrap();
+    let planb = registry::find::<u128>("planb").unwrap().build(&ribs.v6, Limits::default()).unwrap();
+    let mut contents = Contents::default();
+    contents.v6.fib = Some(&*planb);
+    file::save(folder.join("planb-alone.fibula"), &contents).unwrap();
+    contents.v6.routes = Some(&ribs.v6);
+    file::save(folder.join("planb.fibula"), &contents).unwrap();
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn formats() -> MachineFinding {
     let text = if cfg!(feature = "parquet") {
         "Parquet is read and written"
     } else {
-        "no Parquet in this build: cargo install --locked --path crates/fibula-cli --bin fibula --features parquet"
+        "no Parquet in this build; the package 'fibula' has it, or: cargo install --locked --path crates/fibula-cli --bin fibula --features parquet"
     };
     MachineFinding { check: "formats", is_slow: false, text: text.to_owned() }
 }

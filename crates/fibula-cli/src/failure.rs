@@ -94,7 +94,7 @@ impl Failure {
     #[cfg(not(feature = "parquet"))]
     pub(crate) fn no_parquet() -> Self {
         Self::NotAvailable(
-            "this build has no Parquet; to get it: cargo install fibula-cli --features parquet".to_owned(),
+            "this build has no Parquet; the package 'fibula' has it, or: cargo install fibula-cli --features parquet".to_owned(),
         )
     }
 }

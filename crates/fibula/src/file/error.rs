@@ -120,6 +120,13 @@ impl FileError {
         )
     }
 
+    /// Returns whether the file has an engine that this program lacks, and no routes to build another from.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lacks_engine(&self) -> bool {
+        matches!(self.kind, FileErrorKind::Published(_))
+    }
+
     /// Returns the error of the system, if that is the cause.
     #[must_use]
     pub fn io(&self) -> Option<&io::Error> {
@@ -140,7 +147,7 @@ impl FileError {
         self.is_foreign()
             || self.is_damage()
             || self.is_newer()
-            || matches!(self.kind, FileErrorKind::Published(_))
+            || self.lacks_engine()
     }
 }
 
@@ -168,12 +175,12 @@ impl fmt::Display for FileErrorKind {
             ),
             Self::Published(engine) => write!(
                 f,
-                "it holds '{engine}', a structure for comparison that is in fibula-lab only, and no routes to build another \
+                "it holds the engine '{engine}', which this program does not have, and no routes to build another \
                  from; {AGAIN}"
             ),
             Self::Rebuild { engine, error } => write!(
                 f,
-                "it holds '{engine}', a structure for comparison that is in fibula-lab only, and building another from its \
+                "it holds the engine '{engine}', which this program does not have, and building another from its \
                  routes failed: {error}"
             ),
             Self::Truncated { bytes, needed } => {

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::fib::registry::Engines;
 use crate::memory::Limits;
 
 use super::error::{FileError, FileErrorKind};
@@ -46,6 +47,7 @@ use super::table::TableFile;
 pub struct Follower {
     path: PathBuf,
     way: OpenMode,
+    engines: Engines,
     /// The file that is served, or that was refused last.
     seen: Stamp,
     /// Of the table.
@@ -74,7 +76,7 @@ impl Follower {
     /// # Errors
     /// As for [`TableFile::open`].
     pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, FileError> {
-        Self::new(path.as_ref(), OpenMode::Copy(limits))
+        Self::open_with(path, limits, Engines::OWN)
     }
 
     /// Maps the file, and later the files that replace it.
@@ -82,13 +84,32 @@ impl Follower {
     /// # Errors
     /// As for [`TableFile::map`].
     pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(path.as_ref(), OpenMode::Map)
+        Self::map_with(path, Engines::OWN)
     }
 
-    fn new(path: &Path, way: OpenMode) -> Result<Self, FileError> {
-        let (stamp, table) = load(path, way);
+    /// Like [`open_within`](Self::open_within), with a list of engines that files may have.
+    ///
+    /// # Errors
+    /// As for [`TableFile::open`].
+    #[doc(hidden)]
+    pub fn open_with(path: impl AsRef<Path>, limits: Limits, engines: Engines) -> Result<Self, FileError> {
+        Self::new(path.as_ref(), OpenMode::Copy(limits), engines)
+    }
+
+    /// Like [`map`](Self::map), with a list of engines that files may have.
+    ///
+    /// # Errors
+    /// As for [`TableFile::map`].
+    #[doc(hidden)]
+    pub fn map_with(path: impl AsRef<Path>, engines: Engines) -> Result<Self, FileError> {
+        Self::new(path.as_ref(), OpenMode::Map, engines)
+    }
+
+    fn new(path: &Path, way: OpenMode, engines: Engines) -> Result<Self, FileError> {
+        let (stamp, table) = load(path, way, engines);
         let (stamp, table) = (stamp.map_err(|error| FileErrorKind::io("opened")(error).at(path))?, table?);
-        Ok(Self { path: path.to_owned(), way, seen: stamp.seen.clone(), stamp, table: Arc::new(table) })
+        let table = Arc::new(table);
+        Ok(Self { path: path.to_owned(), way, engines, seen: stamp.seen.clone(), stamp, table })
     }
 
     /// Checks whether the file was replaced, which takes one system call, and opens the new one. Returns whether
@@ -103,7 +124,7 @@ impl Follower {
             return Ok(false);
         }
         // The file may have been replaced again since the check, so the stamp is taken from the file that is opened.
-        let (stamp, table) = load(&self.path, self.way);
+        let (stamp, table) = load(&self.path, self.way, self.engines);
         let stamp = stamp.map_err(failed)?;
         match table {
             Ok(table) => {
@@ -134,7 +155,11 @@ impl Follower {
     }
 }
 
-fn load(path: &Path, way: OpenMode) -> (io::Result<FileStamp>, Result<TableFile, FileError>) {
+fn load(
+    path: &Path,
+    way: OpenMode,
+    engines: Engines,
+) -> (io::Result<FileStamp>, Result<TableFile, FileError>) {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) => {
@@ -146,8 +171,10 @@ fn load(path: &Path, way: OpenMode) -> (io::Result<FileStamp>, Result<TableFile,
     // Before the file is read, so that a change while it is read is noticed later.
     let stamp = FileStamp::of(&file);
     let table = match way {
-        OpenMode::Copy(limits) => TableFile::copy_of(&file, limits).map_err(|error| error.of(path)),
-        OpenMode::Map => TableFile::map_file(file, path),
+        OpenMode::Copy(limits) => {
+            TableFile::copy_with(&file, limits, engines).map_err(|error| error.of(path))
+        }
+        OpenMode::Map => TableFile::map_file(file, path, engines),
     };
     (stamp, table)
 }

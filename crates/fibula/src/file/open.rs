@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::Arc;
 
-use crate::auto::{self, Workload};
 use crate::check::CheckError;
 use crate::fib::registry::{Engines, is_published};
 use crate::fib::sections::{Parts, PartsError};
@@ -52,7 +51,7 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
 
 /// Opens a file where it lies: verifies the header, the section table and the small sections. Returns `None` where the system maps
 /// no files.
-pub(super) fn map(file: &File, limits: Limits) -> Result<Option<Opened>, FileErrorKind> {
+pub(super) fn map(file: &File, limits: Limits, engines: Engines) -> Result<Option<Opened>, FileErrorKind> {
     let mut input = file;
     let mut copying = CopySource { input: &mut input, limits, held_bytes: 0 };
     let head = copying.head()?;
@@ -63,7 +62,7 @@ pub(super) fn map(file: &File, limits: Limits) -> Result<Option<Opened>, FileErr
         mapping => mapping.map_err(FileErrorKind::io("mapped"))?,
     };
     let mut source = MappedSource { copying, mapping: Arc::new(mapping) };
-    let (opened, _) = open(&mut source, head, limits, Engines::OWN)?;
+    let (opened, _) = open(&mut source, head, limits, engines)?;
     // An engine that had to be copied is verified, because its lookups trust its words.
     verify_copied(&opened.parts.v4)?;
     verify_copied(&opened.parts.v6)?;
@@ -115,7 +114,7 @@ fn part<K: Key>(
         // An engine that files cannot hold counts as unknown.
         let found = engines.find::<K>(&engine).ok().and_then(|found| Some((found, found.open?)));
         let Some((found, make)) = found else {
-            return rebuilt(source, sections, limits, engine);
+            return rebuilt(source, sections, limits, engines, engine);
         };
         // An engine whose words must not change is copied, from a mapped file too.
         part.is_mapped = source.maps() && found.maps;
@@ -139,11 +138,12 @@ fn part<K: Key>(
     Ok(part)
 }
 
-/// Builds another engine from the routes, for a file that has an engine for comparison, which this crate lacks.
+/// Builds another engine from the routes, for a file that has an engine for comparison, which the list lacks.
 fn rebuilt<K: Key>(
     source: &mut dyn Source,
     sections: &mut FileSections,
     limits: Limits,
+    engines: Engines,
     engine: String,
 ) -> Result<Part<K>, FileErrorKind> {
     if !is_published(&engine) {
@@ -164,15 +164,27 @@ fn rebuilt<K: Key>(
     if let Some(at) = routes.disorder() {
         return Err(FileErrorKind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at });
     }
-    let chosen = auto::choose_for(&routes, &Workload::default(), None, limits)
-        .map_err(|error| FileErrorKind::Rebuild { engine: engine.clone(), error })?;
-    Ok(Part {
-        engine: chosen.choice.map(|choice| choice.engine.name),
-        fib: Some(chosen.fib),
-        routes: Some(routes),
-        replaced: Some(engine),
-        is_mapped: false,
-    })
+    // Those that files can hold mapped are fast over tables of every size, so they come first. To choose by measurements would link these,
+    // and every engine, into a program that only opens files.
+    let (mut all, others): (Vec<_>, Vec<_>) = engines.all::<K>().into_iter().partition(|engine| engine.maps);
+    all.extend(others.into_iter().filter(|engine| engine.open.is_some()));
+    let mut refused = FileErrorKind::Published(engine.clone());
+    for other in all {
+        match other.build(&routes, limits) {
+            Ok(fib) => {
+                let replaced = Some(engine);
+                return Ok(Part {
+                    engine: Some(other.name),
+                    fib: Some(fib),
+                    routes: Some(routes),
+                    replaced,
+                    is_mapped: false,
+                });
+            }
+            Err(error) => refused = FileErrorKind::Rebuild { engine: engine.clone(), error },
+        }
+    }
+    Err(refused)
 }
 
 fn routes<K: Key>(

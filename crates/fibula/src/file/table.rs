@@ -24,6 +24,8 @@ pub struct TableFile {
     /// The IPv6 part.
     pub v6: Part<u128>,
     columns: Vec<StoredColumn>,
+    /// Which engines it may have.
+    engines: Engines,
     /// The file if it is mapped. One thread at a time reads it.
     mapped: Option<Mutex<File>>,
 }
@@ -43,9 +45,18 @@ impl TableFile {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, FileError> {
+        Self::open_with(path, limits, Engines::OWN)
+    }
+
+    /// Like [`open_within`](Self::open_within), with a list of engines that the file may have.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_with(path: impl AsRef<Path>, limits: Limits, engines: Engines) -> Result<Self, FileError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| FileErrorKind::io("opened")(error).at(path))?;
-        Self::copy_of(&file, limits).map_err(|error| error.of(path))
+        Self::copy_with(&file, limits, engines).map_err(|error| error.of(path))
     }
 
     /// Opens a copy of the bytes of a file, as [`open_within`](Self::open_within) does.
@@ -56,13 +67,14 @@ impl TableFile {
         Self::copy_with(input, limits, Engines::OWN)
     }
 
-    /// Like [`copy_of`](Self::copy_of), with a list of engines that the file may have. For tests of engines in other crates.
+    /// Like [`copy_of`](Self::copy_of), with a list of engines that the file may have: more for tests of engines in other crates, fewer for small
+    /// programs.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
     #[doc(hidden)]
     pub fn copy_with(input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Self, FileError> {
-        Ok(Self::new(open::copy(input, limits, engines).map_err(FileErrorKind::nowhere)?, None))
+        Ok(Self::new(open::copy(input, limits, engines).map_err(FileErrorKind::nowhere)?, engines, None))
     }
 
     /// Opens a file where it lies, without copying it: all processes that map it share its pages.
@@ -80,20 +92,29 @@ impl TableFile {
     /// # Errors
     /// When the file is not a table file, newer than this code, truncated, or altered in a part that is verified.
     pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        let path = path.as_ref();
-        let file = File::open(path).map_err(|error| FileErrorKind::io("opened")(error).at(path))?;
-        Self::map_file(file, path)
+        Self::map_with(path, Engines::OWN)
     }
 
-    pub(super) fn map_file(file: File, path: &Path) -> Result<Self, FileError> {
-        match open::map(&file, Limits::default()).map_err(|kind| kind.at(path))? {
-            Some(opened) => Ok(Self::new(opened, Some(Mutex::new(file)))),
-            None => Self::copy_of(&file, Limits::default()).map_err(|error| error.of(path)),
+    /// Like [`map`](Self::map), with a list of engines that the file may have.
+    ///
+    /// # Errors
+    /// As for [`map`](Self::map).
+    #[doc(hidden)]
+    pub fn map_with(path: impl AsRef<Path>, engines: Engines) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|error| FileErrorKind::io("opened")(error).at(path))?;
+        Self::map_file(file, path, engines)
+    }
+
+    pub(super) fn map_file(file: File, path: &Path, engines: Engines) -> Result<Self, FileError> {
+        match open::map(&file, Limits::default(), engines).map_err(|kind| kind.at(path))? {
+            Some(opened) => Ok(Self::new(opened, engines, Some(Mutex::new(file)))),
+            None => Self::copy_with(&file, Limits::default(), engines).map_err(|error| error.of(path)),
         }
     }
 
-    fn new(Opened { parts, columns }: Opened, mapped: Option<Mutex<File>>) -> Self {
-        Self { v4: parts.v4, v6: parts.v6, columns, mapped }
+    fn new(Opened { parts, columns }: Opened, engines: Engines, mapped: Option<Mutex<File>>) -> Self {
+        Self { v4: parts.v4, v6: parts.v6, columns, engines, mapped }
     }
 
     /// Returns whether the file is used where it lies.
@@ -111,7 +132,7 @@ impl TableFile {
         if let Some(file) = &self.mapped {
             // A panic of another thread while it read the file has changed nothing.
             let file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            return Self::copy_of(&*file, Limits::default()).map(drop);
+            return Self::copy_with(&*file, Limits::default(), self.engines).map(drop);
         }
         let parts = open::verify(&self.v4).and_then(|()| open::verify(&self.v6));
         parts
