@@ -11,6 +11,7 @@ use engine::memory::Limits;
 use engine::net::{IpPrefix, NextHop};
 use engine::rib::DualRib;
 
+mod abi;
 mod contract;
 mod rte_fib;
 
@@ -138,6 +139,51 @@ fn the_example_of_bursts() {
         let (_folder, program) = example("burst", true);
         assert_eq!(text(run(&mut Command::new(program))), "dropped 0, port 1 16, port 2 16\n");
     }
+}
+
+/// In each standard that `fibula.hpp` is for.
+#[test]
+fn the_example_in_cpp() {
+    if !has("c++") {
+        return;
+    }
+    let folder = Folder::new("cpp");
+    let expected = "1\n2\n0\n7 7\ncode -7: host bits set after /8; did you mean 10.0.0.0/8?\n";
+    for standard in ["c++11", "c++17", "c++20"] {
+        let program = folder.0.join(standard);
+        let source = Path::new(HERE).join("examples/table.cc");
+        compile("c++", &[&format!("-std={standard}"), "-O1"], &source, &program, true);
+        assert_eq!(text(run(&mut Command::new(program))), expected);
+    }
+}
+
+/// Counts what each failed change leaves: the interposed functions are those of the GNU C library.
+#[test]
+#[cfg(target_env = "gnu")]
+fn a_change_that_memory_refuses_leaves_nothing() {
+    if has("cc") {
+        let folder = Folder::new("memory");
+        let program = folder.0.join("memory");
+        let source = Path::new(HERE).join("tests/memory.c");
+        compile("cc", &["-std=gnu11", "-O1", "-Wno-pedantic"], &source, &program, true);
+        assert_eq!(text(run(&mut Command::new(program))), "");
+    }
+}
+
+/// The C side of every call under the sanitizers of the C compiler; `.ci/scheduled` has the library under its own.
+#[test]
+fn every_call_under_sanitizers() {
+    if !has("cc") {
+        return;
+    }
+    let folder = Folder::new("sanitizers");
+    let program = folder.0.join("calls");
+    let options = ["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    compile("cc", &options, &Path::new(HERE).join("tests/calls.c"), &program, true);
+    let file = folder.0.join("lengths.fibula");
+    with_lengths(&file);
+    with_planb(&folder.0);
+    assert_eq!(text(run(Command::new(&program).arg(&folder.0).arg(&file))), "");
 }
 
 /// Another process replaces the file while the example follows it.
@@ -306,15 +352,22 @@ fn the_symbols_are_those_of_the_header() {
         text(run(Command::new("nm").args(["-D", "--defined-only"]).arg(libraries().join("libfibula.so"))));
     let mut exported: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     exported.sort_unstable();
+    let header = declared();
+    let mut declared: Vec<&str> = header.iter().map(String::as_str).collect();
+    declared.sort_unstable();
+    assert_eq!(exported, declared);
+}
+
+/// The calls that the header declares.
+fn declared() -> Vec<String> {
     let header = std::fs::read_to_string(format!("{HERE}/include/fibula.h")).unwrap();
-    let mut declared: Vec<&str> = header
+    header
         .lines()
         .filter(|line| {
             !line.starts_with([' ', '/', '#']) && !line.starts_with("static") && line.contains('(')
         })
         .filter_map(|line| line[..line.find('(')?].split([' ', '*']).next_back())
         .filter(|name| name.starts_with("fibula_"))
-        .collect();
-    declared.sort_unstable();
-    assert_eq!(exported, declared);
+        .map(str::to_owned)
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! Packages of RPM, made by `rpmbuild` of files that are already in place. What they need of libraries is found by RPM itself.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,16 +100,28 @@ fn specification(stage: &Stage<'_>, part: &Part, name: &str) -> Outcome<String> 
         };
         writeln!(text, "{kind}\"{path}\"")?;
     }
-    // Folders that this package alone has.
-    let own = [
-        "/etc/fibula".to_owned(),
-        format!("/usr/share/doc/{}", part.name),
-        format!("/usr/share/licenses/{name}"),
-    ];
-    for folder in own.iter().filter(|folder| stage.root.join(&folder[1..]).is_dir()) {
-        writeln!(text, "%dir {folder}")?;
+    for folder in own_folders(&stage.files()?) {
+        writeln!(text, "%dir \"{folder}\"")?;
     }
     Ok(text)
+}
+
+/// Returns the folders that are this project's: RPM removes those that a package names.
+fn own_folders(files: &[String]) -> BTreeSet<String> {
+    let folders = files.iter().flat_map(|file| Path::new(file).ancestors().skip(1));
+    let ours = folders
+        .filter(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().contains("fibula")));
+    ours.flat_map(|folder| {
+        files
+            .iter()
+            .filter_map(move |file| {
+                // What is in such a folder is ours too.
+                let parent = Path::new(file).parent()?;
+                parent.starts_with(folder).then(|| parent.display().to_string())
+            })
+            .chain([folder.display().to_string()])
+    })
+    .collect()
 }
 
 /// Returns a summary with a capital letter in front, as RPM's rules want it.
@@ -119,4 +132,17 @@ fn sentence(summary: &str) -> String {
 
 fn description(part: &Part) -> String {
     part.description.lines().map(|line| fill(line, 78).join("\n")).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_other_packages_are_not_ours() {
+        let files =
+            ["/usr/bin/fibula", "/usr/share/doc/fibula/a/b", "/etc/fibula/router.toml"].map(str::to_owned);
+        let ours = own_folders(&files).into_iter().collect::<Vec<_>>();
+        assert_eq!(ours, ["/etc/fibula", "/usr/share/doc/fibula", "/usr/share/doc/fibula/a"]);
+    }
 }
