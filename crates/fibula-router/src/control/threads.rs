@@ -447,3 +447,17 @@ impl Idle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_stops_receives_what_has_come_but_not_for_ever() {
+        let mut stopped_ns = None;
+        assert!(!has_drained(&mut stopped_ns, 3, 5));
+        assert!(!has_drained(&mut stopped_ns, 3, 5 + END_NS));
+        assert!(has_drained(&mut stopped_ns, 3, 6 + END_NS));
+        assert!(has_drained(&mut None, 0, 5));
+    }
+}

@@ -144,10 +144,7 @@ impl FileError {
     /// Returns whether the file itself is the cause, so that another attempt would fail too.
     pub(super) fn is_of_the_file(&self) -> bool {
         // Errors of the system and of memory may pass. These cannot.
-        self.is_foreign()
-            || self.is_damage()
-            || self.is_newer()
-            || self.lacks_engine()
+        self.is_foreign() || self.is_damage() || self.is_newer() || self.lacks_engine()
     }
 }
 
