@@ -22,7 +22,7 @@ use crate::options::{FeedArgs, FilesArgs, QuietArgs};
 use crate::output::Output;
 use crate::suggested;
 use crate::text::{bytes, plural, thousands};
-use crate::values::WantedColumns;
+use crate::values::wanted_columns;
 
 /// Compile a table into a file that lookups can use as soon as it is opened
 ///
@@ -93,10 +93,10 @@ pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
     }
     let files = &args.files.paths()?;
     let output = Output::new(Some(&args.output), files)?;
-    let wanted = WantedColumns::new(files, &args.feed)?;
+    let wanted = wanted_columns(files, &args.feed)?;
     let mut table = load::load_typed(files, &args.feed, &wanted.values(), &wanted.types(), messages)?;
     let limits = load::limits(args.feed.memory_limit);
-    let columns = wanted.fill(&mut table, limits)?;
+    let columns = wanted.fill(&mut table, limits).map_err(|error| Failure::BadInput(error.to_string()))?;
     let (v4, v6) = (structure(args, &table.ribs.v4, limits)?, structure(args, &table.ribs.v6, limits)?);
     let contents = Contents {
         v4: half(args, v4.as_ref(), &table.ribs.v4),

@@ -1,7 +1,7 @@
 //! Arrow's C data interface: arrays borrowed for the length of a call, and ids and values exported as arrays.
 //!
 //! The two structs are those of the specification, which every implementation of Arrow hands over, so no crate of Arrow is
-//! needed. All of this crate's `unsafe` code is in this file.
+//! needed. All of this crate's `unsafe` code is in this module.
 //!
 //! | format | rows |
 //! |---|---|
@@ -14,6 +14,9 @@
 //! | any of these, of a dictionary | the entries of the dictionary, by indices of any integer type |
 #![allow(unsafe_code)]
 
+mod shared;
+mod stream;
+
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
 use std::ffi::CString;
@@ -21,6 +24,9 @@ use std::ffi::CString;
 use fibula::net::NextHop;
 
 use crate::error::ColumnError;
+
+pub use shared::SharedArray;
+pub use stream::{ArrowStream, stream_of};
 
 /// The type of an array: `struct ArrowSchema` of the specification. One that this crate made is released when it is dropped; one that was
 /// moved out of has no `release`. Its fields are not public, because safe code that changed one would make the release unsound.

@@ -36,6 +36,8 @@ pub enum ColumnError {
     Lengths,
     /// The VRFs could not be read.
     Vrfs(TableError),
+    /// A stream of arrays ended with this error of its producer.
+    Stream(String),
 }
 
 impl fmt::Display for ColumnError {
@@ -56,6 +58,7 @@ impl fmt::Display for ColumnError {
                 "the table does not know the lengths of matched prefixes; compile it with them (fibula compile --with-length)",
             ),
             Self::Vrfs(error) => error.fmt(f),
+            Self::Stream(error) => write!(f, "the stream of arrays failed: {error}"),
         }
     }
 }

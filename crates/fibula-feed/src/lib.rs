@@ -11,6 +11,8 @@
 //! - [`bmp`]: reads the messages by which a router reports its peers to a monitoring station. Does no I/O.
 //! - [`bgp`]: the messages and path attributes in them.
 //! - [`event`]: the events that all of these report, for example that a peer announces a route.
+//! - [`WantedColumns`]: the typed columns of values that a compiled table shall have.
+//! - [`rpki`]: validated ROA payloads, and the validation states of routes by them.
 //! - [`compression`]: gzip, bzip2, xz and zstd, recognised by their first bytes.
 //!
 //! ```
@@ -46,9 +48,11 @@ mod load;
 pub mod mrt;
 mod next_hops;
 mod ribs;
+pub mod rpki;
 pub mod select;
 pub mod text;
 mod value;
+mod wanted_columns;
 
 pub use document::{ByRule, Choice, Columns, Hostile, TableForm};
 pub use filter::{AsPathPattern, CommunityPattern, Filter, PatternError};
@@ -59,3 +63,4 @@ pub use load::{
 };
 pub use next_hops::{Label, NextHops, NextHopsError};
 pub use value::{Facts, Value, ValueError, asn};
+pub use wanted_columns::{WantedColumns, WantedColumnsError};

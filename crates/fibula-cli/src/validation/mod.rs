@@ -1,19 +1,21 @@
 //! The states of routes by origin validation (RFC 6811), as the value `rpki`.
 
-mod export;
-mod validate;
-
 use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
 
 use fibula::memory::Limits;
 use fibula::net::{IpPrefix, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
+use fibula_feed::compression::Decompressor;
+use fibula_feed::rpki::{self, Export, ExportError};
 use fibula_feed::{Label, LoadedRoutes, NextHops, Value};
 
 use crate::failure::Failure;
-use crate::messages::Messages;
-use crate::options::FeedArgs;
-pub(crate) use validate::{State, Validator};
+use crate::messages::{self, Messages};
+use crate::options::{FeedArgs, STDIN};
+use crate::text::{plural, thousands};
+pub(crate) use fibula_feed::rpki::{State, Validator};
 
 /// The name of the value.
 const NAME: &str = "rpki";
@@ -184,7 +186,7 @@ pub(crate) fn origin(label: &Label) -> Option<u32> {
 pub(crate) fn validator(feed: &FeedArgs, messages: Messages) -> Result<(Validator, [u64; 2]), Failure> {
     let (mut payloads, mut left_out) = (Vec::new(), 0);
     for path in &feed.vrps {
-        let read = export::read(path, feed.is_strict(), messages)?;
+        let read = read(path, feed.is_strict(), messages)?;
         payloads.extend(read.payloads);
         left_out += read.left_out;
     }
@@ -192,4 +194,29 @@ pub(crate) fn validator(feed: &FeedArgs, messages: Messages) -> Result<(Validato
     let validator =
         validator.map_err(|error| Failure::BadInput(format!("the payloads cannot be compiled: {error}")))?;
     Ok((validator, [payloads.len() as u64, left_out]))
+}
+
+/// Reads a file of payloads, plain or compressed, and warns of entries that are left out.
+fn read(path: &Path, strict: bool, messages: Messages) -> Result<Export, Failure> {
+    let is_stdin = path.as_os_str() == STDIN;
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let failed = |error: &std::io::Error| Failure::reading(&name, error);
+    let input: Box<dyn Read> = if is_stdin {
+        Box::new(std::io::stdin())
+    } else {
+        let file = std::fs::File::open(path).map_err(|error| Failure::opening(path, &error))?;
+        Box::new(Decompressor::new(file).map_err(|error| failed(&error))?)
+    };
+    let left_out =
+        |count: u64| format!("{} {} left out", thousands(count), plural(count, "entry was", "entries were"));
+    let read = rpki::read(&name, input, strict).map_err(|error| match error {
+        ExportError::Io(error) => failed(&error),
+        ExportError::LeftOut { first, count } => Failure::BadInput(format!("{first}; {}", left_out(count))),
+        other => Failure::BadInput(other.to_string()),
+    })?;
+    if let Some(first) = read.first_left_out.first() {
+        read.first_left_out.iter().for_each(|bad| messages.warning(bad));
+        messages::warning(format_args!("{name}: {}; the first: {first}", left_out(read.left_out)));
+    }
+    Ok(read)
 }

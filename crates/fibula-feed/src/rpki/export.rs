@@ -10,20 +10,14 @@
 //! An AS is a number or a text such as `AS64500`. An empty maximum length is that of the prefix.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read};
 
 use fibula::net::{HostBits, IpPrefix};
-use fibula_feed::asn;
-use fibula_feed::compression::Decompressor;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::validate::Payload;
-use crate::failure::Failure;
-use crate::messages::{self, Messages};
-use crate::options::STDIN;
-use crate::text::{plural, thousands};
+use crate::value::asn;
 
 /// Bytes of a line of CSV, and of all that is not an entry in JSON.
 const MOST_LINE_BYTES: u64 = 64 << 10;
@@ -31,34 +25,69 @@ const MOST_LINE_BYTES: u64 = 64 << 10;
 /// Entries that are reported one by one.
 const REPORTED: usize = 5;
 
-/// The content of a file.
-pub(crate) struct Export {
-    pub(crate) payloads: Vec<Payload>,
-    /// The number of entries that were skipped, because they are not payloads.
-    pub(crate) left_out: u64,
+/// The content of an export.
+#[derive(Debug)]
+pub struct Export {
+    /// Its payloads, in order.
+    pub payloads: Vec<Payload>,
+    /// The number of entries that were left out, because they are not payloads.
+    pub left_out: u64,
+    /// The first of those: where they are, and why they were left out.
+    pub first_left_out: Vec<String>,
 }
 
-/// Reads a file, plain or compressed, and warns of entries that are left out.
-pub(crate) fn read(path: &Path, strict: bool, messages: Messages) -> Result<Export, Failure> {
-    let is_stdin = path.as_os_str() == STDIN;
-    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
-    let failed = |error: &std::io::Error| Failure::reading(&name, error);
-    let input: Box<dyn Read> = if is_stdin {
-        Box::new(std::io::stdin())
-    } else {
-        let file = std::fs::File::open(path).map_err(|error| Failure::opening(path, &error))?;
-        Box::new(Decompressor::new(file).map_err(|error| failed(&error))?)
-    };
+/// Why an export cannot be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The input failed.
+    Io(io::Error),
+    /// The input is no export, for this reason.
+    Foreign(String),
+    /// Too many entries are not payloads.
+    LeftOut {
+        /// The first of them, and why.
+        first: String,
+        /// Number of them.
+        count: u64,
+    },
+}
+
+impl From<io::Error> for ExportError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Foreign(why) => f.write_str(why),
+            Self::LeftOut { first, count: 1 } => write!(f, "{first}; 1 entry was left out"),
+            Self::LeftOut { first, count } => write!(f, "{first}; {count} entries were left out"),
+        }
+    }
+}
+
+impl core::error::Error for ExportError {}
+
+/// Reads an export, which is not compressed. `name` stands for it in messages. Entries that are not payloads are left out, unless `strict` is
+/// set, all are so, or they are more than a few.
+///
+/// # Errors
+/// See [`ExportError`].
+pub fn read(name: &str, input: impl Read, strict: bool) -> Result<Export, ExportError> {
     let mut input = BufReader::with_capacity(64 << 10, input);
-    let mut taken = ParsedEntries { name: &name, payloads: Vec::new(), first_bad: Vec::new(), bad: 0 };
-    let head = input.fill_buf().map_err(|error| failed(&error))?;
+    let mut taken = ParsedEntries { name, payloads: Vec::new(), first_bad: Vec::new(), bad: 0 };
+    let head = input.fill_buf()?;
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     match head.trim_ascii_start().first() {
         Some(b'{') => json(input, &mut taken)?,
         Some(_) => csv(input, &mut taken)?,
-        None => return Err(Failure::BadInput(format!("{name}: the input is empty"))),
+        None => return Err(ExportError::Foreign(format!("{name}: the input is empty"))),
     }
-    taken.finish(strict, messages)
+    taken.finish(strict)
 }
 
 /// The entries that were read so far.
@@ -82,23 +111,20 @@ impl ParsedEntries<'_> {
         }
     }
 
-    /// Says how many entries were left out, and refuses a file that lost more than a few.
-    fn finish(self, strict: bool, messages: Messages) -> Result<Export, Failure> {
+    /// Refuses an export that lost more than a few entries.
+    fn finish(self, strict: bool) -> Result<Export, ExportError> {
         let Self { name, payloads, first_bad, bad } = self;
         let read = payloads.len() as u64;
-        let count = format!("{} {} left out", thousands(bad), plural(bad, "entry was", "entries were"));
         let Some(first) = first_bad.first() else {
             if payloads.is_empty() {
-                return Err(Failure::BadInput(format!("{name}: no payload in it; {FORMS}")));
+                return Err(ExportError::Foreign(format!("{name}: no payload in it; {FORMS}")));
             }
-            return Ok(Export { payloads, left_out: 0 });
+            return Ok(Export { payloads, left_out: 0, first_left_out: first_bad });
         };
         if strict || payloads.is_empty() || (bad > 10 && bad * 100 > read + bad) {
-            return Err(Failure::BadInput(format!("{first}; {count}")));
+            return Err(ExportError::LeftOut { first: first.clone(), count: bad });
         }
-        first_bad.iter().for_each(|bad| messages.warning(bad));
-        messages::warning(format_args!("{name}: {count}; the first: {first}"));
-        Ok(Export { payloads, left_out: bad })
+        Ok(Export { payloads, left_out: bad, first_left_out: first_bad })
     }
 }
 
@@ -144,20 +170,20 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|field| field.trim().trim_matches('"'))
 }
 
-fn csv(mut input: impl BufRead, taken: &mut ParsedEntries<'_>) -> Result<(), Failure> {
+fn csv(mut input: impl BufRead, taken: &mut ParsedEntries<'_>) -> Result<(), ExportError> {
     let name = taken.name;
     let mut header = None;
     let (mut line, mut number) = (Vec::new(), 0_u64);
     loop {
         line.clear();
         let mut limited = input.by_ref().take(MOST_LINE_BYTES);
-        let count = limited.read_until(b'\n', &mut line).map_err(|error| Failure::reading(name, &error))?;
+        let count = limited.read_until(b'\n', &mut line)?;
         if count == 0 {
             return Ok(());
         }
         number += 1;
         if count as u64 == MOST_LINE_BYTES {
-            return Err(Failure::BadInput(format!(
+            return Err(ExportError::Foreign(format!(
                 "{name}:{number}: a line is longer than {MOST_LINE_BYTES} bytes"
             )));
         }
@@ -169,7 +195,7 @@ fn csv(mut input: impl BufRead, taken: &mut ParsedEntries<'_>) -> Result<(), Fai
         let Some(Header { asn: at_asn, prefix: at_prefix, max_len: at_max_len }) = &header else {
             header = Header::of(text);
             if header.is_none() {
-                return Err(Failure::BadInput(format!(
+                return Err(ExportError::Foreign(format!(
                     "{name}:{number}: not validated ROA payloads: {FORMS}"
                 )));
             }
@@ -203,11 +229,13 @@ enum Asn {
     Text(String),
 }
 
-fn json(input: impl Read, taken: &mut ParsedEntries<'_>) -> Result<(), Failure> {
+fn json(input: impl Read, taken: &mut ParsedEntries<'_>) -> Result<(), ExportError> {
     let name = taken.name;
     let mut reader = serde_json::Deserializer::from_reader(input);
     let read = File(taken).deserialize(&mut reader).and_then(|()| reader.end());
-    read.map_err(|error| Failure::BadInput(format!("{name}: not validated ROA payloads ({error}); {FORMS}")))
+    read.map_err(|error| {
+        ExportError::Foreign(format!("{name}: not validated ROA payloads ({error}); {FORMS}"))
+    })
 }
 
 /// The object of a file: one of its fields has the entries.
@@ -288,7 +316,7 @@ mod tests {
         };
         match read {
             Ok(()) => {}
-            Err(Failure::BadInput(text)) => return Err(text),
+            Err(ExportError::Foreign(text)) => return Err(text),
             Err(other) => panic!("{other:?}"),
         }
         let shown = |payload: &Payload| format!("{}-{} {}", payload.prefix, payload.max_len, payload.asn);

@@ -8,30 +8,35 @@ use fibula::net::{Dual, IpPrefix, Key, Prefix};
 
 /// A validated ROA payload: this AS may announce this prefix, and prefixes inside it of at most this length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Payload {
-    pub(crate) prefix: IpPrefix,
-    pub(crate) max_len: u8,
-    pub(crate) asn: u32,
+pub struct Payload {
+    /// The prefix.
+    pub prefix: IpPrefix,
+    /// The longest prefix inside it that may be announced.
+    pub max_len: u8,
+    /// The AS; 0 forbids every AS to announce it.
+    pub asn: u32,
 }
 
 /// The validation state of a route, and why it is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum State {
+pub enum State {
     /// No payload is around the route.
     NotFound,
     /// No payload around it has its origin.
     InvalidAs,
     /// One has its origin, and allows no prefix of this length.
     InvalidLength,
+    /// One has its origin and allows its length.
     Valid,
 }
 
 impl State {
     /// All states, as they are listed.
-    pub(crate) const ALL: [Self; 4] = [Self::Valid, Self::InvalidAs, Self::InvalidLength, Self::NotFound];
+    pub const ALL: [Self; 4] = [Self::Valid, Self::InvalidAs, Self::InvalidLength, Self::NotFound];
 
     /// Returns the name as a value and in JSON.
-    pub(crate) fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",
             Self::InvalidAs => "invalid-as",
@@ -54,7 +59,17 @@ impl fmt::Display for State {
 }
 
 /// Payloads of both families, compiled.
-pub(crate) struct Validator(Dual<OfFamily<u32>, OfFamily<u128>>);
+///
+/// ```
+/// use fibula_feed::rpki::{Payload, State, Validator};
+///
+/// let payload = Payload { prefix: "192.0.2.0/24".parse()?, max_len: 24, asn: 64500 };
+/// let (validator, mut states) = (Validator::new(&[payload])?, Vec::new());
+/// validator.validate_v4(&["192.0.2.0/24".parse()?, "192.0.2.0/25".parse()?], &[Some(64500); 2], &mut states);
+/// assert_eq!(states, [State::Valid, State::InvalidLength]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Validator(Dual<OfFamily<u32>, OfFamily<u128>>);
 
 /// The permission of a payload, without its prefix.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +85,11 @@ struct OfFamily<K> {
 }
 
 impl Validator {
-    pub(crate) fn new(payloads: &[Payload]) -> Result<Self, BuildError> {
+    /// Compiles payloads.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new(payloads: &[Payload]) -> Result<Self, BuildError> {
         let v4 = payloads.iter().filter_map(|payload| match payload.prefix {
             IpPrefix::V4(prefix) => Some((prefix, payload)),
             IpPrefix::V6(_) => None,
@@ -82,24 +101,20 @@ impl Validator {
         Ok(Self(Dual::new(OfFamily::new(v4)?, OfFamily::new(v6)?)))
     }
 
-    /// Validates routes: prefixes, and the AS that each originates from, `None` where there is not one. `states[i]` is that of
+    /// Validates routes: prefixes, and the AS that each originates from, `None` where there is not one. `states[i]` is then that of
     /// `prefixes[i]`.
-    pub(crate) fn validate_v4(
-        &self,
-        prefixes: &[Prefix<u32>],
-        origins: &[Option<u32>],
-        states: &mut Vec<State>,
-    ) {
+    ///
+    /// # Panics
+    /// When there are fewer origins than prefixes.
+    pub fn validate_v4(&self, prefixes: &[Prefix<u32>], origins: &[Option<u32>], states: &mut Vec<State>) {
         self.0.v4.validate(prefixes, origins, states);
     }
 
     /// The same for IPv6.
-    pub(crate) fn validate_v6(
-        &self,
-        prefixes: &[Prefix<u128>],
-        origins: &[Option<u32>],
-        states: &mut Vec<State>,
-    ) {
+    ///
+    /// # Panics
+    /// As for IPv4.
+    pub fn validate_v6(&self, prefixes: &[Prefix<u128>], origins: &[Option<u32>], states: &mut Vec<State>) {
         self.0.v6.validate(prefixes, origins, states);
     }
 }
