@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use fibula::file::{ColumnType, ColumnWords, StoredColumn};
 use fibula::net::NextHop;
 
-use crate::arrow::{ArrayBuffer, ArrayParts, OwnedArray};
+use crate::arrow::{ArrayBuffer, ArrayParts, OwnedArray, SharedArray};
 use crate::bitmap::Bitmap;
 use crate::error::ColumnError;
 use crate::rows::ByteRows;
@@ -153,6 +153,14 @@ impl<'a> ValueColumn<'a> {
     /// # Errors
     /// When memory runs out, or a text is not UTF-8.
     pub fn dictionary(&self, ids: &[u32]) -> Result<OwnedArray, ColumnError> {
+        self.entries_of(ids, &self.entries()?)
+    }
+
+    /// Returns all values, for [`entries_of`](Self::entries_of): made once, several arrays share them.
+    ///
+    /// # Errors
+    /// When memory runs out, or a text is not UTF-8.
+    pub fn entries(&self) -> Result<SharedArray, ColumnError> {
         if u32::try_from(self.len()).is_err() {
             return Err(ColumnError::Array("more values than there are ids"));
         }
@@ -164,10 +172,21 @@ impl<'a> ValueColumn<'a> {
             _ => false,
         };
         let every = (0..self.len()).map(|at| Some(at).filter(|&at| self.is_there(at) && !is_null(at)));
-        let dictionary = Some(Box::new(self.at_places(every)?));
+        Ok(SharedArray::new(self.at_places(every)?))
+    }
+
+    /// Returns these ids as entries of a dictionary, which is the column's own [`entries`](Self::entries).
+    ///
+    /// # Errors
+    /// When memory runs out, or there are fewer entries than values.
+    pub fn entries_of(&self, ids: &[u32], values: &SharedArray) -> Result<OwnedArray, ColumnError> {
+        if values.len() < self.len() {
+            return Err(ColumnError::Array("fewer entries than values"));
+        }
         let mut entries = room(ids.len())?;
         entries.extend(ids.iter().map(|&id| self.place(id).map_or(0, |at| at as u32)));
         let parts = ArrayParts::new("I", ids.len()).validity(ids.iter().map(|&id| self.place(id).is_some()));
+        let dictionary = Some(Box::new(values.export()));
         OwnedArray::new(ArrayParts { dictionary, ..parts.buffer(entries) })
     }
 }

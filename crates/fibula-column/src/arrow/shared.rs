@@ -21,12 +21,6 @@ use super::{ArrowArray, ArrowSchema, OwnedArray};
 #[derive(Debug, Clone)]
 pub struct SharedArray(Arc<OwnedArray>);
 
-// SAFETY: an `OwnedArray` owns its memory, which no thread changes after it was made and which any thread may free: it is of vectors and
-// boxes that are `Send` and `Sync`.
-unsafe impl Send for SharedArray {}
-// SAFETY: as above.
-unsafe impl Sync for SharedArray {}
-
 /// The owner of an export, to which `private_data` leads.
 struct ExportOwner {
     /// Owns the buffers.
@@ -100,8 +94,11 @@ impl SharedArray {
 
 /// Returns structs that lead to the same buffers as these, which `owner` owns.
 fn exported(owner: &SharedArray, schema: &ArrowSchema, array: &ArrowArray) -> (ArrowSchema, ArrowArray) {
-    // SAFETY: both are null, or lead to the dictionary that the structs of `owner` own.
-    let dictionary = unsafe { schema.dictionary.as_ref().zip(array.dictionary.as_ref()) };
+    // SAFETY: it is null, or leads to the type of the dictionary that the structs of `owner` own.
+    let dictionary_schema = unsafe { schema.dictionary.as_ref() };
+    // SAFETY: as above, to its rows.
+    let dictionary_array = unsafe { array.dictionary.as_ref() };
+    let dictionary = dictionary_schema.zip(dictionary_array);
     let dictionary = dictionary.map(|(schema, array)| exported(owner, schema, array));
     let (dictionary_schema, dictionary_array) = match dictionary {
         Some((schema, array)) => (Some(Box::new(schema)), Some(Box::new(array))),

@@ -25,6 +25,10 @@ unsafe impl Send for ArrowStream {}
 unsafe impl Send for ArrowSchema {}
 // SAFETY: as above.
 unsafe impl Send for ArrowArray {}
+// SAFETY: a shared schema is only read, and what it leads to is not changed before it is released, by the specification.
+unsafe impl Sync for ArrowSchema {}
+// SAFETY: as above.
+unsafe impl Sync for ArrowArray {}
 
 impl Drop for ArrowStream {
     fn drop(&mut self) {
@@ -146,8 +150,10 @@ struct Arrays {
 /// # Safety
 /// The stream was made by [`stream_of`] and not released; `schema` may be written.
 unsafe extern "C" fn get_schema(stream: *mut ArrowStream, schema: *mut ArrowSchema) -> c_int {
-    // SAFETY: the caller's promise: `private_data` is from `stream_of`.
-    let arrays = unsafe { &*(*stream).private_data.cast::<Arrays>() };
+    // SAFETY: the caller's promise.
+    let data = unsafe { (*stream).private_data };
+    // SAFETY: it is from `Box::into_raw` in `stream_of`, and the stream is not released.
+    let arrays = unsafe { &*data.cast::<Arrays>() };
     // SAFETY: the caller's promise.
     unsafe { schema.write(arrays.first.export().into_structs().0) };
     0
@@ -158,8 +164,10 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowStream, schema: *mut ArrowSche
 /// # Safety
 /// As for [`get_schema`].
 unsafe extern "C" fn get_next(stream: *mut ArrowStream, array: *mut ArrowArray) -> c_int {
+    // SAFETY: as in `get_schema`.
+    let data = unsafe { (*stream).private_data };
     // SAFETY: as in `get_schema`; the stream is one thread's at a time, by the specification.
-    let arrays = unsafe { &mut *(*stream).private_data.cast::<Arrays>() };
+    let arrays = unsafe { &mut *data.cast::<Arrays>() };
     let next = arrays.arrays.next().map_or_else(ArrowArray::empty, |next| next.export().into_structs().1);
     // SAFETY: the caller's promise.
     unsafe { array.write(next) };
@@ -172,7 +180,9 @@ unsafe extern "C" fn get_next(stream: *mut ArrowStream, array: *mut ArrowArray) 
 /// As for [`get_schema`].
 unsafe extern "C" fn get_last_error(stream: *mut ArrowStream) -> *const c_char {
     // SAFETY: as in `get_schema`.
-    unsafe { &*(*stream).private_data.cast::<Arrays>() }.error.as_ptr()
+    let data = unsafe { (*stream).private_data };
+    // SAFETY: as in `get_schema`.
+    unsafe { &*data.cast::<Arrays>() }.error.as_ptr()
 }
 
 /// Frees an exported stream.

@@ -1,0 +1,217 @@
+//! The part of `fibula.PrefixMap` that is not in Python.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fibula::map::IpPrefixMap;
+use fibula::net::IpPrefix;
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+
+use crate::scalar::network;
+
+/// What `PrefixMap` has of Rust.
+#[pyclass(frozen, subclass, weakref, module = "fibula._fibula")]
+pub struct PrefixMapBase(Mutex<Mapped>);
+
+struct Mapped {
+    map: IpPrefixMap<Py<PyAny>>,
+    /// Prefixes added and removed so far, by which iterators notice one.
+    changes: u64,
+}
+
+impl PrefixMapBase {
+    /// No object may be dropped under the lock, as its end may run code that uses the map.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Mapped> {
+        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A prefix as a network, and its value.
+type Entry<'py> = (Bound<'py, PyAny>, Py<PyAny>);
+
+fn entries<'py>(py: Python<'py>, found: Vec<(IpPrefix, Py<PyAny>)>) -> PyResult<Vec<Entry<'py>>> {
+    found.into_iter().map(|(prefix, value)| Ok((network(py, prefix)?, value))).collect()
+}
+
+#[pymethods]
+impl PrefixMapBase {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_named))]
+    fn new(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
+        Self(Mutex::new(Mapped { map: IpPrefixMap::new(), changes: 0 }))
+    }
+
+    /// For type checkers: the type of the values.
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, _value: &Bound<'py, PyAny>) -> Bound<'py, PyType> {
+        cls.clone()
+    }
+
+    fn __getitem__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let wanted = crate::scalar::prefix(prefix)?;
+        let found = self.lock(py).map.get(wanted).map(|value| value.clone_ref(py));
+        found.ok_or_else(|| PyKeyError::new_err(prefix.clone().unbind()))
+    }
+
+    fn __setitem__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<()> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        let before = {
+            let mut own = self.lock(py);
+            let before = own.map.insert(prefix, value);
+            own.changes += u64::from(before.is_none());
+            before
+        };
+        drop(before);
+        Ok(())
+    }
+
+    fn __delitem__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<()> {
+        let removed = crate::scalar::prefix(prefix)?;
+        let before = {
+            let mut own = self.lock(py);
+            let before = own.map.remove(removed);
+            own.changes += u64::from(before.is_some());
+            before
+        };
+        before.map(drop).ok_or_else(|| PyKeyError::new_err(prefix.clone().unbind()))
+    }
+
+    fn __contains__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        Ok(self.lock(py).map.contains(prefix))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.lock(py).map.len()
+    }
+
+    /// Return the value of exactly this prefix, or ``default``.
+    #[pyo3(signature = (prefix, default=None))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        prefix: &Bound<'_, PyAny>,
+        default: Option<Py<PyAny>>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        let found = self.lock(py).map.get(prefix).map(|value| value.clone_ref(py));
+        Ok(found.or(default))
+    }
+
+    /// Remove all prefixes.
+    fn clear(&self, py: Python<'_>) {
+        let before = {
+            let mut own = self.lock(py);
+            own.changes += 1;
+            std::mem::take(&mut own.map)
+        };
+        drop(before);
+    }
+
+    /// Return the value of the longest prefix that contains an address, or ``default``.
+    #[pyo3(signature = (address, default=None))]
+    fn lookup(
+        &self,
+        py: Python<'_>,
+        address: &Bound<'_, PyAny>,
+        default: Option<Py<PyAny>>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let address = crate::scalar::address(address)?;
+        let found = self.lock(py).map.lookup(address).map(|value| value.clone_ref(py));
+        Ok(found.or(default))
+    }
+
+    /// Return the longest prefix that contains an address, and its value; None if there is none.
+    fn lookup_prefix<'py>(
+        &self,
+        py: Python<'py>,
+        address: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Entry<'py>>> {
+        let address = crate::scalar::address(address)?;
+        let found =
+            self.lock(py).map.lookup_prefix(address).map(|(prefix, value)| (prefix, value.clone_ref(py)));
+        found.map(|(prefix, value)| Ok((network(py, prefix)?, value))).transpose()
+    }
+
+    /// Return the longest prefix around another, itself included, and its value; None if there is none.
+    fn _longest<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<(String, Py<PyAny>)>> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        let own = self.lock(py);
+        let exact = own.map.get(prefix).map(|value| (prefix, value));
+        let found = exact.or_else(|| own.map.parent(prefix));
+        Ok(found.map(|(prefix, value)| (prefix.to_string(), value.clone_ref(py))))
+    }
+
+    /// Return the longest prefix around another, itself left out, and its value; None if there is none.
+    fn parent<'py>(&self, py: Python<'py>, prefix: &Bound<'py, PyAny>) -> PyResult<Option<Entry<'py>>> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        let found = self.lock(py).map.parent(prefix).map(|(prefix, value)| (prefix, value.clone_ref(py)));
+        found.map(|(prefix, value)| Ok((network(py, prefix)?, value))).transpose()
+    }
+
+    /// Return the entries around an address or a prefix, itself included, the shortest prefix first.
+    fn covers<'py>(&self, py: Python<'py>, prefix: &Bound<'py, PyAny>) -> PyResult<Vec<Entry<'py>>> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        let mut found: Vec<_> =
+            self.lock(py).map.covers(prefix).map(|(prefix, value)| (prefix, value.clone_ref(py))).collect();
+        found.sort_by_key(|(prefix, _)| prefix.len());
+        entries(py, found)
+    }
+
+    /// Return the entries inside a prefix, itself included, in order.
+    fn subnets<'py>(&self, py: Python<'py>, prefix: &Bound<'py, PyAny>) -> PyResult<Vec<Entry<'py>>> {
+        let prefix = crate::scalar::prefix(prefix)?;
+        let found =
+            self.lock(py).map.subnets(prefix).map(|(prefix, value)| (prefix, value.clone_ref(py))).collect();
+        entries(py, found)
+    }
+
+    /// Return up to `count` entries after a prefix, and the number of changes so far.
+    fn _after<'py>(
+        &self,
+        py: Python<'py>,
+        after: Option<&Bound<'py, PyAny>>,
+        count: usize,
+        changes: Option<u64>,
+    ) -> PyResult<(Vec<Entry<'py>>, u64)> {
+        let after = after.map(crate::scalar::prefix).transpose()?;
+        let own = self.lock(py);
+        if changes.is_some_and(|changes| changes != own.changes) {
+            return Err(PyRuntimeError::new_err("the prefixes changed during iteration"));
+        }
+        let copied = |(prefix, value): (IpPrefix, &Py<PyAny>)| (prefix, value.clone_ref(py));
+        let found: Vec<_> = match after {
+            Some(prefix) => own.map.iter_after(prefix).take(count).map(copied).collect(),
+            None => own.map.iter().take(count).map(copied).collect(),
+        };
+        let changes = own.changes;
+        drop(own);
+        Ok((entries(py, found)?, changes))
+    }
+
+    /// Return the prefixes as texts, in order: much faster than iteration, which makes networks of ``ipaddress``.
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let texts: Vec<String> = self.lock(py).map.keys().map(|prefix| prefix.to_string()).collect();
+        PyList::new(py, texts)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // A map that a call is changing is in use, and so is no garbage.
+        match self.0.try_lock() {
+            Ok(own) => own.map.values().try_for_each(|value| visit.call(value)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let before = self.0.lock().map(|mut own| std::mem::take(&mut own.map));
+        drop(before);
+    }
+}

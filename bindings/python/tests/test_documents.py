@@ -1,0 +1,43 @@
+"""The examples of docstrings and of the README run."""
+
+from __future__ import annotations
+
+import doctest
+import types
+
+import pytest
+
+import fibula
+import fibula._maps
+
+
+def examples() -> list[doctest.DocTest]:
+    finder, found = doctest.DocTestFinder(), []
+    named = {name: getattr(fibula, name) for name in fibula.__all__}
+    for name, item in [("fibula", fibula), *named.items()]:
+        if isinstance(item, type):
+            members = [(f"{name}.{key}", getattr(item, key)) for key in vars(item)]
+        else:
+            members = []
+        for full, one in [(name, item), *members]:
+            text = one.__doc__ if isinstance(getattr(one, "__doc__", None), str) else ""
+            if text and ">>>" in text and not (isinstance(item, types.ModuleType) and one is not item):
+                found.append(doctest.DocTestParser().get_doctest(text, {**named, "fibula": fibula}, full, None, 0))
+    assert finder and len(found) >= 8
+    return found
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_examples(example: doctest.DocTest) -> None:
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_everything_has_a_docstring() -> None:
+    for name in fibula.__all__:
+        item = getattr(fibula, name)
+        if isinstance(item, str):
+            continue
+        assert item.__doc__, name
+        if isinstance(item, type) and item.__module__ == "fibula":
+            for key, member in vars(item).items():
+                assert key.startswith("_") or getattr(member, "__doc__", None), f"{name}.{key}"
