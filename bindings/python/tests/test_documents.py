@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
+import re
 import types
 
 import pytest
 
 import fibula
 import fibula._maps
+from conftest import REPOSITORY
 
 
 def examples() -> list[doctest.DocTest]:
@@ -41,3 +45,27 @@ def test_everything_has_a_docstring() -> None:
         if isinstance(item, type) and item.__module__ == "fibula":
             for key, member in vars(item).items():
                 assert key.startswith("_") or getattr(member, "__doc__", None), f"{name}.{key}"
+
+
+def test_the_guide_prints_what_it_says() -> None:
+    pytest.importorskip("numpy")
+    text = (REPOSITORY / "docs/guide/python.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    compared = 0
+    for at, (language, code) in enumerate(blocks):
+        if language != "python":
+            continue
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(code, names)
+        if blocks[at + 1][0] == "text":
+            assert out.getvalue() == blocks[at + 1][1]
+            compared += 1
+    assert compared >= 5
+
+
+def test_the_readme_runs() -> None:
+    text = (REPOSITORY / "bindings/python/README.md").read_text()
+    for code in re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        exec(code, {})
