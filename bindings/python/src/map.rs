@@ -3,14 +3,14 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fibula::map::IpPrefixMap;
-use fibula::net::IpPrefix;
+use fibula::net::{HostBits, IpPrefix};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
-use crate::scalar::network;
+use crate::scalar::{network, prefix_of};
 
 /// What `PrefixMap` has of Rust.
 #[pyclass(frozen, subclass, weakref, module = "fibula._fibula")]
@@ -27,6 +27,11 @@ impl PrefixMapBase {
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Mapped> {
         self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the prefix of an argument, without the bits after its length.
+fn masked(object: &Bound<'_, PyAny>) -> PyResult<IpPrefix> {
+    prefix_of(object, HostBits::Mask).map_err(|error| error.into_error(""))
 }
 
 /// A prefix as a network, and its value.
@@ -136,17 +141,91 @@ impl PrefixMapBase {
         found.map(|(prefix, value)| Ok((network(py, prefix)?, value))).transpose()
     }
 
-    /// Return the longest prefix around another, itself included, and its value; None if there is none.
-    fn _longest<'py>(
-        &self,
-        py: Python<'py>,
-        prefix: &Bound<'py, PyAny>,
-    ) -> PyResult<Option<(String, Py<PyAny>)>> {
-        let prefix = crate::scalar::prefix(prefix)?;
+    /// Return the value of the longest prefix around another, itself included, or ``default``.
+    fn _best(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        let prefix = masked(prefix)?;
         let own = self.lock(py);
-        let exact = own.map.get(prefix).map(|value| (prefix, value));
-        let found = exact.or_else(|| own.map.parent(prefix));
-        Ok(found.map(|(prefix, value)| (prefix.to_string(), value.clone_ref(py))))
+        let found = match prefix {
+            IpPrefix::V4(one) if one.len() == 32 => own.map.v4.lookup(one.addr()),
+            IpPrefix::V6(one) if one.len() == 128 => own.map.v6.lookup(one.addr()),
+            _ => own.map.get(prefix).or_else(|| own.map.parent(prefix).map(|(_, value)| value)),
+        };
+        Ok(found.map_or(default, |value| value.clone_ref(py)))
+    }
+
+    /// Return the longest prefix around another, itself included unless it is left out, as a text.
+    fn _best_key(
+        &self,
+        py: Python<'_>,
+        prefix: &Bound<'_, PyAny>,
+        is_left_out: bool,
+    ) -> PyResult<Option<String>> {
+        let prefix = masked(prefix)?;
+        let own = self.lock(py);
+        let is_there = !is_left_out && own.map.contains(prefix);
+        let found = if is_there { Some(prefix) } else { own.map.parent(prefix).map(|(prefix, _)| prefix) };
+        Ok(found.map(|prefix| prefix.to_string()))
+    }
+
+    /// Return the value of exactly this prefix, or ``default``. Bits after its length do not count, here and in the calls after it.
+    fn _exact(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        let prefix = masked(prefix)?;
+        Ok(self.lock(py).map.get(prefix).map_or(default, |value| value.clone_ref(py)))
+    }
+
+    /// Add a prefix, or replace its value.
+    fn _put(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<()> {
+        let prefix = masked(prefix)?;
+        let before = {
+            let mut own = self.lock(py);
+            let before = own.map.insert(prefix, value);
+            own.changes += u64::from(before.is_none());
+            before
+        };
+        drop(before);
+        Ok(())
+    }
+
+    /// Remove a prefix. Returns whether it was there.
+    fn _take(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let prefix = masked(prefix)?;
+        let before = {
+            let mut own = self.lock(py);
+            let before = own.map.remove(prefix);
+            own.changes += u64::from(before.is_some());
+            before
+        };
+        Ok(before.is_some())
+    }
+
+    /// Return the prefixes around another, itself included, the shortest first, and their values.
+    fn _around(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+        let prefix = masked(prefix)?;
+        let mut found: Vec<_> =
+            self.lock(py).map.covers(prefix).map(|(prefix, value)| (prefix, value.clone_ref(py))).collect();
+        found.sort_by_key(|(prefix, _)| prefix.len());
+        Ok(found.into_iter().map(|(prefix, value)| (prefix.to_string(), value)).collect())
+    }
+
+    /// Return the prefixes inside another, itself included, in order, and their values.
+    fn _inside(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+        let prefix = masked(prefix)?;
+        let own = self.lock(py);
+        Ok(own.map.subnets(prefix).map(|(prefix, value)| (prefix.to_string(), value.clone_ref(py))).collect())
+    }
+
+    /// Return the value of the shortest prefix around another, or ``default``.
+    fn _worst(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        let prefix = masked(prefix)?;
+        let own = self.lock(py);
+        let found = own.map.covers(prefix).min_by_key(|(prefix, _)| prefix.len());
+        Ok(found.map_or(default, |(_, value)| value.clone_ref(py)))
+    }
+
+    /// Return all values, in the order of their prefixes.
+    fn _values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let values: Vec<_> = self.lock(py).map.values().map(|value| value.clone_ref(py)).collect();
+        PyList::new(py, values)
     }
 
     /// Return the longest prefix around another, itself left out, and its value; None if there is none.
