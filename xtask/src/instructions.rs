@@ -104,7 +104,7 @@ fn count() -> Outcome<BTreeMap<String, f64>> {
     let work = || -> Result<(), String> {
         loop {
             let Some(line) = left.lock().map_err(|error| error.to_string())?.pop() else { return Ok(()) };
-            let [few, many] = PASSES.map(|passes| once(&program, &line, passes));
+            let [few, many] = PASSES.map(|passes| once(&program, &format!("run {line}"), passes));
             let per_key = (many? - few?) as f64 / (f64::from(PASSES[1] - PASSES[0]) * keys);
             counts.lock().map_err(|error| error.to_string())?.insert(line, (1e3 * per_key).round() / 1e3);
         }
@@ -120,9 +120,9 @@ fn count() -> Outcome<BTreeMap<String, f64>> {
 }
 
 /// Returns the instructions of a whole run.
-fn once(program: &Path, line: &str, passes: u32) -> Result<u64, String> {
+pub(crate) fn once(program: &Path, line: &str, passes: u32) -> Result<u64, String> {
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).arg("run");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
     command.args(line.split(' ')).arg(passes.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
     let output = command.output().map_err(|error| format!("valgrind: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);

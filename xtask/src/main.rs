@@ -3,6 +3,7 @@
 mod build_cost;
 mod circles;
 mod instructions;
+mod instructions_c;
 mod mutants;
 mod package;
 mod picture;
@@ -16,6 +17,7 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask instructions [--record]   count the instructions of a lookup by every engine under callgrind, and compare them with
                                       records/instructions.json; --record writes it anew
+cargo xtask instructions-c            what a call of the C library costs more than the same lookup in Rust; 1 where it is too much
 cargo xtask build-cost [--check | --record]
                                       what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
                                       --check compares what needs no clock with records/build-cost.json, --record writes it anew
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let end = match arguments[..] {
         ["instructions"] => instructions::compare(),
         ["instructions", "--record"] => instructions::record(),
+        ["instructions-c"] => instructions_c::compare(),
         ["build-cost"] => build_cost::show(),
         ["build-cost", "--check"] => build_cost::check(),
         ["build-cost", "--record"] => build_cost::record(),

@@ -1,5 +1,6 @@
 //! Failures of calls. Each has a code, and the caller may also get a row and a message.
 
+use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -111,7 +112,20 @@ pub unsafe fn counted(place: *mut ErrorPlace, run: impl FnOnce() -> Outcome<i64>
 
 /// Runs a call that answers a value of its own where something goes wrong.
 pub fn answer<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or(otherwise)
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(answer) => answer,
+        Err(panic) => {
+            forget(panic);
+            otherwise
+        }
+    }
+}
+
+/// Drops what a panic carried. Apart, so that calls need no registers for it.
+#[cold]
+#[inline(never)]
+fn forget(panic: Box<dyn Any + Send>) {
+    drop(panic);
 }
 
 impl From<FileError> for Failure {

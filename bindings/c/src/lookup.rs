@@ -149,9 +149,62 @@ macro_rules! bulk_calls {
 pub(crate) use bulk_calls;
 
 bulk_calls! {
-    (fibula_lookup4_bulk, fibula_lookup6_bulk)
-    (table: *const Table)
-    |column, ids| look_up(handle(table, "the table is NULL")?.view(), &column, ids)
+    @ fibula_lookup6_bulk, column6, (table: *const Table),
+    column, ids, look_up(handle(table, "the table is NULL")?.view(), &column, ids)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_lookup4_bulk(
+    table: *const Table,
+    addresses: *const c_void,
+    stride: usize,
+    flags: u32,
+    ids: *mut u32,
+    count: usize,
+) -> c_int {
+    // Most calls have packed addresses. The engine then reads the caller's array, because to make a column of it, and to have room for what
+    // may be wrong with it, would cost as much as the lookup of ten addresses.
+    let places = (addresses.addr() | ids.addr()) % align_of::<u32>();
+    let is_packed = flags == 0 && (stride == 0 || stride == size_of::<u32>());
+    let fits = count <= isize::MAX as usize / size_of::<u32>();
+    // SAFETY: as in `fibula_lookup4`, here and below.
+    let engine = unsafe { table.as_ref() }.and_then(Table::engine4);
+    let are_there = !addresses.is_null() && !ids.is_null();
+    if let (Some(engine), true) = (engine, is_packed && places == 0 && fits && are_there) {
+        return answer(Code::Bug as c_int, || {
+            // SAFETY: as in `fibula_lookup4`; the pointer is aligned, and the bytes fit into the address space.
+            let keys = unsafe { std::slice::from_raw_parts(addresses.cast::<u32>(), count) };
+            // SAFETY: as above. Every word is an optional next hop, with 0 for none.
+            let ids = unsafe { std::slice::from_raw_parts_mut(ids.cast::<Option<NextHop>>(), count) };
+            engine.lookup_batch(keys, ids);
+            0
+        });
+    }
+    // SAFETY: as above.
+    unsafe { lookup4_column(table, addresses, stride, flags, ids, count) }
+}
+
+/// The other calls of `fibula_lookup4_bulk`.
+///
+/// # Safety
+/// As for that.
+#[inline(never)]
+unsafe fn lookup4_column(
+    table: *const Table,
+    addresses: *const c_void,
+    stride: usize,
+    flags: u32,
+    ids: *mut u32,
+    count: usize,
+) -> c_int {
+    // SAFETY: as in `fibula_lookup4`.
+    unsafe {
+        call(ptr::null_mut(), || {
+            let table = handle(table, "the table is NULL")?;
+            let column = column4(addresses, stride, flags, count)?;
+            look_up(table.view(), &column, elements_mut(ids, count)?)
+        })
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -28,10 +28,37 @@ pub const ENGINES: Engines = Engines::new(
 /// `fibula_table`. C counts references to it; each is one of an `Arc`.
 pub struct Table {
     source: Source,
+    /// The engines of the source, which lookups reach in one step.
+    engines: Borrowed,
     /// Values that were given to the table; those of the file otherwise.
     columns: Vec<StoredColumn>,
     /// The names of the columns, with their ends.
     names: Vec<CString>,
+}
+
+/// Engines that are borrowed from the source next to them, which is counted and does not change: they live as long as it does, and are not
+/// given out.
+#[derive(Clone, Copy)]
+struct Borrowed {
+    v4: Option<&'static dyn Fib<u32>>,
+    v6: Option<&'static dyn Fib<u128>>,
+}
+
+impl Borrowed {
+    fn of(source: &Source) -> Self {
+        fn extend<K: Key>(engine: &dyn Fib<K>) -> &'static dyn Fib<K> {
+            // SAFETY: the source is in an `Arc` that the table holds, so the engine stays where it is as long as the table is there.
+            unsafe { std::mem::transmute::<&dyn Fib<K>, &'static dyn Fib<K>>(engine) }
+        }
+        match source {
+            Source::File(file) => {
+                Self { v4: file.v4.fib.as_deref().map(extend), v6: file.v6.fib.as_deref().map(extend) }
+            }
+            Source::Built(built) => {
+                Self { v4: Some(extend(&*built.fibs.v4)), v6: Some(extend(&*built.fibs.v6)) }
+            }
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -57,15 +84,20 @@ pub struct RoutesPlace {
 }
 
 impl Table {
+    fn new(source: Source, columns: Vec<StoredColumn>, names: Vec<CString>) -> Self {
+        let engines = Borrowed::of(&source);
+        Self { source, engines, columns, names }
+    }
+
     pub fn of_file(file: Arc<TableFile>) -> Self {
         let names = names(file.columns());
-        Self { source: Source::File(file), columns: Vec::new(), names }
+        Self::new(Source::File(file), Vec::new(), names)
     }
 
     /// Returns the same routes with these columns.
     pub fn with_columns(&self, columns: Vec<StoredColumn>) -> Self {
         let names = names(&columns);
-        Self { source: self.source.clone(), columns, names }
+        Self::new(self.source.clone(), columns, names)
     }
 
     /// Returns the columns of values.
@@ -88,7 +120,7 @@ impl Table {
         let v4 = built::<u32>(names[0], &ribs.v4, options)?;
         let v6 = built::<u128>(names[1], &ribs.v6, options)?;
         let built = Arc::new(Built { fibs: DualFib { v4, v6 }, ribs, engines: names });
-        Ok(Self { source: Source::Built(built), columns: Vec::new(), names: Vec::new() })
+        Ok(Self::new(Source::Built(built), Vec::new(), Vec::new()))
     }
 
     pub fn view(&self) -> TableView<'_> {
@@ -100,18 +132,40 @@ impl Table {
 
     #[inline]
     pub fn lookup4(&self, key: u32) -> Option<NextHop> {
-        match &self.source {
-            Source::File(file) => file.v4.lookup(key),
-            Source::Built(built) => built.fibs.v4.lookup_key(key),
+        match self.engines.v4 {
+            Some(engine) => engine.lookup_key(key),
+            None => self.route4(key),
         }
     }
 
     #[inline]
     pub fn lookup6(&self, key: u128) -> Option<NextHop> {
-        match &self.source {
-            Source::File(file) => file.v6.lookup(key),
-            Source::Built(built) => built.fibs.v6.lookup_key(key),
+        match self.engines.v6 {
+            Some(engine) => engine.lookup_key(key),
+            None => self.route6(key),
         }
+    }
+
+    /// Returns the engine of IPv4, if there is one.
+    #[inline]
+    pub fn engine4(&self) -> Option<&dyn Fib<u32>> {
+        self.engines.v4
+    }
+
+    /// A file may have routes without an engine. Apart, so that other lookups need no place for what this one returns.
+    #[cold]
+    #[inline(never)]
+    fn route4(&self, key: u32) -> Option<NextHop> {
+        let Source::File(file) = &self.source else { return None };
+        file.v4.lookup(key)
+    }
+
+    /// As [`route4`](Self::route4).
+    #[cold]
+    #[inline(never)]
+    fn route6(&self, key: u128) -> Option<NextHop> {
+        let Source::File(file) = &self.source else { return None };
+        file.v6.lookup(key)
     }
 
     /// Returns the reference that C gets.

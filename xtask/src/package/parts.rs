@@ -141,7 +141,12 @@ fn library(stage: &Stage<'_>, built: &Built, places: &Places, development: bool)
         for entry in fs::read_dir(root().join("bindings/c/examples"))? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            stage.text(&format!("/usr/share/doc/libfibula-dev/examples/{name}"), fs::read(entry.path())?)?;
+            if !name.ends_with(".rs") {
+                stage.text(
+                    &format!("/usr/share/doc/libfibula-dev/examples/{name}"),
+                    fs::read(entry.path())?,
+                )?;
+            }
         }
     } else {
         for name in ["pkgconfig", "cmake"] {
