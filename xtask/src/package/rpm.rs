@@ -75,8 +75,9 @@ fn name(part: &Part) -> String {
 fn specification(stage: &Stage<'_>, part: &Part, name: &str) -> Outcome<String> {
     let version = &stage.release.version;
     let mut text = format!(
-        "Name: {name}\nVersion: {version}\nRelease: 1\nSummary: {}\nLicense: MIT OR Apache-2.0\nURL: https://docs.rs/fibula\n",
-        sentence(part.summary)
+        "Name: {name}\nVersion: {version}\nRelease: 1\nSummary: {}\nLicense: MIT OR Apache-2.0\nURL: https://docs.rs/fibula\nGroup: Applications/Internet\nPackager: {}\n",
+        sentence(part.summary),
+        stage.release.maintainer
     );
     if part.name == "libfibula-dev" {
         writeln!(text, "Requires: libfibula0 = {version}-1")?;
@@ -103,6 +104,9 @@ fn specification(stage: &Stage<'_>, part: &Part, name: &str) -> Outcome<String> 
     for folder in own_folders(&stage.files()?) {
         writeln!(text, "%dir \"{folder}\"")?;
     }
+    let day = stage.release.date("+%a %b %d %Y")?;
+    let (maintainer, commit) = (&stage.release.maintainer, &stage.release.commit);
+    writeln!(text, "\n%changelog\n* {day} {maintainer} - {version}-1\n- Made of commit {commit}.")?;
     Ok(text)
 }
 
