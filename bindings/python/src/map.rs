@@ -1,9 +1,13 @@
 //! The part of `fibula.PrefixMap` that is not in Python.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fibula::fib::DualFib;
 use fibula::map::IpPrefixMap;
-use fibula::net::{HostBits, IpPrefix};
+use fibula::net::{HostBits, IpPrefix, NextHop};
+use fibula::rib::DualRib;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -20,6 +24,62 @@ struct Mapped {
     map: IpPrefixMap<Py<PyAny>>,
     /// Prefixes added and removed so far, by which iterators notice one.
     changes: u64,
+    compiled: Option<Box<Compiled>>,
+    /// Lookups since the last change.
+    lookups: usize,
+}
+
+/// The map as it was at the last of many lookups without a change, compiled.
+struct Compiled {
+    fibs: DualFib,
+    /// By id less one. An object that is the value of several prefixes is there once.
+    values: Vec<Py<PyAny>>,
+}
+
+/// Lookups without a change after which a map is compiled, besides half as many as it has prefixes: to compile takes about as long as they took.
+const PATIENCE: usize = 512;
+
+impl Compiled {
+    /// Compiles a map; `None` where memory runs out, because the map itself answers too.
+    fn of(py: Python<'_>, map: &IpPrefixMap<Py<PyAny>>) -> Option<Box<Self>> {
+        let (mut ribs, mut values, mut ids) = (DualRib::default(), Vec::new(), HashMap::new());
+        for (prefix, value) in map.iter() {
+            let id = *ids.entry(value.as_ptr() as usize).or_insert_with(|| {
+                values.push(value.clone_ref(py));
+                values.len() as u32
+            });
+            ribs.insert(prefix, NextHop::new(id)?).ok()?;
+        }
+        Some(Box::new(Self { fibs: DualFib::build(&ribs).ok()?, values }))
+    }
+}
+
+impl Mapped {
+    fn new() -> Self {
+        Self { map: IpPrefixMap::new(), changes: 0, compiled: None, lookups: 0 }
+    }
+
+    /// Counts a change, and returns what it made old, to be dropped without the lock.
+    fn changed(&mut self, prefixes: bool) -> Option<Box<Compiled>> {
+        self.changes += u64::from(prefixes);
+        self.lookups = 0;
+        self.compiled.take()
+    }
+
+    /// Returns the value of the longest prefix that contains an address.
+    #[inline]
+    fn lookup(&mut self, py: Python<'_>, address: IpAddr) -> Option<Py<PyAny>> {
+        if let Some(compiled) = &self.compiled {
+            let id = compiled.fibs.lookup(address)?.id() as usize;
+            return compiled.values.get(id - 1).map(|value| value.clone_ref(py));
+        }
+        self.lookups += 1;
+        if self.lookups > PATIENCE + self.map.len() / 2 {
+            self.lookups = 0;
+            self.compiled = Compiled::of(py, &self.map);
+        }
+        self.map.lookup(address).map(|value| value.clone_ref(py))
+    }
 }
 
 impl PrefixMapBase {
@@ -46,7 +106,7 @@ impl PrefixMapBase {
     #[new]
     #[pyo3(signature = (*_arguments, **_named))]
     fn new(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
-        Self(Mutex::new(Mapped { map: IpPrefixMap::new(), changes: 0 }))
+        Self(Mutex::new(Mapped::new()))
     }
 
     /// For type checkers: the type of the values.
@@ -66,8 +126,7 @@ impl PrefixMapBase {
         let before = {
             let mut own = self.lock(py);
             let before = own.map.insert(prefix, value);
-            own.changes += u64::from(before.is_none());
-            before
+            (own.changed(before.is_none()), before)
         };
         drop(before);
         Ok(())
@@ -78,10 +137,9 @@ impl PrefixMapBase {
         let before = {
             let mut own = self.lock(py);
             let before = own.map.remove(removed);
-            own.changes += u64::from(before.is_some());
-            before
+            (own.changed(before.is_some()), before)
         };
-        before.map(drop).ok_or_else(|| PyKeyError::new_err(prefix.clone().unbind()))
+        before.1.as_ref().map(drop).ok_or_else(|| PyKeyError::new_err(prefix.clone().unbind()))
     }
 
     fn __contains__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -110,8 +168,7 @@ impl PrefixMapBase {
     fn clear(&self, py: Python<'_>) {
         let before = {
             let mut own = self.lock(py);
-            own.changes += 1;
-            std::mem::take(&mut own.map)
+            (own.changed(true), std::mem::take(&mut own.map))
         };
         drop(before);
     }
@@ -125,8 +182,7 @@ impl PrefixMapBase {
         default: Option<Py<PyAny>>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let address = crate::scalar::address(address)?;
-        let found = self.lock(py).map.lookup(address).map(|value| value.clone_ref(py));
-        Ok(found.or(default))
+        Ok(self.lock(py).lookup(py, address).or(default))
     }
 
     /// Return the longest prefix that contains an address, and its value; None if there is none.
@@ -144,13 +200,16 @@ impl PrefixMapBase {
     /// Return the value of the longest prefix around another, itself included, or ``default``.
     fn _best(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
         let prefix = masked(prefix)?;
-        let own = self.lock(py);
+        let mut own = self.lock(py);
         let found = match prefix {
-            IpPrefix::V4(one) if one.len() == 32 => own.map.v4.lookup(one.addr()),
-            IpPrefix::V6(one) if one.len() == 128 => own.map.v6.lookup(one.addr()),
-            _ => own.map.get(prefix).or_else(|| own.map.parent(prefix).map(|(_, value)| value)),
+            IpPrefix::V4(one) if one.len() == 32 => own.lookup(py, one.network().into()),
+            IpPrefix::V6(one) if one.len() == 128 => own.lookup(py, one.network().into()),
+            _ => {
+                let found = own.map.get(prefix).or_else(|| own.map.parent(prefix).map(|(_, value)| value));
+                found.map(|value| value.clone_ref(py))
+            }
         };
-        Ok(found.map_or(default, |value| value.clone_ref(py)))
+        Ok(found.unwrap_or(default))
     }
 
     /// Return the longest prefix around another, itself included unless it is left out, as a text.
@@ -179,8 +238,7 @@ impl PrefixMapBase {
         let before = {
             let mut own = self.lock(py);
             let before = own.map.insert(prefix, value);
-            own.changes += u64::from(before.is_none());
-            before
+            (own.changed(before.is_none()), before)
         };
         drop(before);
         Ok(())
@@ -192,10 +250,9 @@ impl PrefixMapBase {
         let before = {
             let mut own = self.lock(py);
             let before = own.map.remove(prefix);
-            own.changes += u64::from(before.is_some());
-            before
+            (own.changed(before.is_some()), before)
         };
-        Ok(before.is_some())
+        Ok(before.1.is_some())
     }
 
     /// Return the prefixes around another, itself included, the shortest first, and their values.
@@ -284,13 +341,17 @@ impl PrefixMapBase {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A map that a call is changing is in use, and so is no garbage.
         match self.0.try_lock() {
-            Ok(own) => own.map.values().try_for_each(|value| visit.call(value)),
+            Ok(own) => {
+                own.map.values().try_for_each(|value| visit.call(value))?;
+                let compiled = own.compiled.iter().flat_map(|compiled| &compiled.values);
+                compiled.into_iter().try_for_each(|value| visit.call(value))
+            }
             Err(_) => Ok(()),
         }
     }
 
     fn __clear__(&self) {
-        let before = self.0.lock().map(|mut own| std::mem::take(&mut own.map));
+        let before = self.0.lock().map(|mut own| (own.changed(true), std::mem::take(&mut own.map)));
         drop(before);
     }
 }

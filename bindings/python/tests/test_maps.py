@@ -162,3 +162,42 @@ def test_sets_of_addresses_against_sets_of_numbers() -> None:
             fibula.AddressSet.from_ranges(bad)
     with pytest.raises(TypeError):
         fibula.AddressSet() | ["10.0.0.0/8"]  # type: ignore[operator]
+
+
+def test_a_map_answers_the_same_when_many_lookups_have_compiled_it() -> None:
+    generator = random.Random(4)
+    own: fibula.PrefixMap[Any] = fibula.PrefixMap()
+    model: dict[ipaddress.IPv4Network, Any] = {}
+    shared = object()
+
+    def compare() -> None:
+        for bits in range(64):
+            address = ipaddress.IPv4Address(bits << 26)
+            around = [one for one in model if address in one]
+            assert own.lookup(address, 7) is (model[max(around, key=lambda one: one.prefixlen)] if around else 7)
+            assert own.lookup(ipaddress.IPv6Address("2001:db8::1"), 7) == "six"
+
+    own["2001:db8::/32"] = "six"
+    for step in range(12):
+        prefix = network(generator)
+        if step % 3 == 2:
+            own.pop(prefix, None), model.pop(prefix, None)
+        else:
+            own[prefix] = model[prefix] = shared if step % 2 else [step]
+        for _ in range(8):
+            compare()
+    # What it was compiled of ends with it.
+    gone = weakref.ref(thing := type("Thing", (), {})())
+    own["10.0.0.0/8"] = thing
+    for _ in range(1000):
+        assert own.lookup("10.0.0.1") is thing
+    del thing
+    own["10.0.0.0/8"] = None
+    assert gone() is None and own.lookup("10.0.0.1", 7) is None
+    own["11.0.0.0/8"] = own
+    for _ in range(1000):
+        own.lookup("11.0.0.1")
+    left = weakref.ref(own)
+    del own
+    gc.collect()
+    assert left() is None
