@@ -95,7 +95,9 @@ fn files_with_their_structures_are_compiled_again_from_the_routes_or_refused() {
         let error = TableFile::copy_of(Cursor::new(file(&*fib, None)), Limits::default()).unwrap_err();
         let told = error.to_string();
         assert!(
-            told.contains(engine.name) && told.contains("fibula-lab only") && told.contains("make it again"),
+            told.contains(engine.name)
+                && told.contains("this program does not have")
+                && told.contains("make it again"),
             "{told}"
         );
         // With too little memory for another one, the reason is that.
