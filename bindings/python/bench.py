@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the package against itself and against the packages that people have, and writes a record.
 
-    python bindings/python/bench.py TABLE.txt.xz [--record records/python/MACHINE.json] [--rows 10000000] [--pairs 7]
+    python bindings/python/bench.py TABLE.txt.xz [--record records/python/MACHINE/lookups.json] [--rows 10000000] [--pairs 7]
 
 TABLE is any table that `fibula.Table.read` reads, for example an origin AS for each prefix. Addresses are a random one of a random prefix, from a
 seed. Rates are millions of addresses a second of processor time of the process, of the median of interleaved runs: two columns that are compared are

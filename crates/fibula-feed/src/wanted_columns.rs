@@ -20,7 +20,8 @@ use crate::value::Value;
 /// use fibula_feed::{LoadOptions, Loader, Source, WantedColumns};
 ///
 /// let wanted = WantedColumns::new(&["asn:u32".parse()?, "country".parse()?])?;
-/// let options = LoadOptions { values: wanted.values(), types: wanted.types(), ..LoadOptions::default() };
+/// let mut options = LoadOptions::default();
+/// (options.values, options.types) = (wanted.values(), wanted.types());
 /// let csv = "prefix,asn,country\n192.0.2.0/24,64500,NL\n".as_bytes();
 /// let mut table = Loader::new(options).load(Source::reader("sites.csv", csv))?;
 /// let columns = wanted.fill(&mut table, Limits::default())?;
