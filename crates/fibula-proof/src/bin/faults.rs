@@ -331,6 +331,8 @@ impl<'a> Copy<'a> {
             .env_remove("CARGO_PROFILE_DEV_CODEGEN_UNITS")
             .env("RUST_BACKTRACE", "0")
             .env_remove("FIBULA_DATA")
+            // A cargo that rustup does not start has rustc look for a toolchain by folder, and some dependencies name one in theirs.
+            .envs(option_env!("RUSTUP_TOOLCHAIN").map(|toolchain| ("RUSTUP_TOOLCHAIN", toolchain)))
             .args(unoptimised.as_flattened())
             .args(arguments)
             .process_group(0)
