@@ -136,13 +136,18 @@ adds_up() { # every frame is in one counter
   fail "$waiting frames are in no counter"
 }
 
+why() { # what a router says when packets are lost
+  local what
+  for what in stats drops neigh; do "$fibula" router $what --socket "$work/socket" 2>&1 || true; done
+  tail -5 "$work/log"
+}
 pings() { # NAMESPACE ADDRESS...: every ping is answered, once
   local name=$1 address said
   shift
   for address; do
-    said=$(in_ns "$name" ping -n -c 5 -i 0.2 -W 2 "$address") || fail "no ping from $name to $address: $said; $(cat "$work/log")"
+    said=$(in_ns "$name" ping -n -c 5 -i 0.2 -W 2 "$address") || fail "no ping from $name to $address: $said; $(why)"
     grep -q 'DUP!' <<<"$said" && fail "answered twice: $said"
-    grep -q ' 5 received' <<<"$said" || fail "lost: $said; $("$fibula" router stats --socket "$work/socket"); $(tail -5 "$work/log")"
+    grep -q ' 5 received' <<<"$said" || fail "lost: $said; $(why)"
   done
   return 0
 }
