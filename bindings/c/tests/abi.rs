@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::{Folder, HERE, compile, declared, has, run};
 
 /// Compiles a library of C whose one variable has the type of every call, because a call of Rust has none that `abidiff` could compare.
-/// With `FIBULA_ABI=write` the description is written again: a change that is no addition needs another soname.
+/// `FIBULA_ABI=write` rewrites the dump. A change that removes or alters a type needs a new soname.
 #[test]
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn the_types_of_the_header_are_as_before() {

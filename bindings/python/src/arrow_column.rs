@@ -40,7 +40,7 @@ impl ArrowColumn {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // What is asked for is a wish: consumers convert what they get.
+        // The requested schema is only a preference: the caller converts the array that it gets.
         let _ = requested_schema;
         let (schema, array) = self.0.export().into_structs();
         Ok((schema_capsule(py, schema)?, array_capsule(py, array)?))

@@ -1,6 +1,6 @@
 //! Addresses in buffers: arrays of NumPy, `array.array`, `memoryview` and all else that lends its memory.
 //!
-//! Nobody may write into a buffer during a call that reads it; wrong answers are what follows where a thread does. All of this crate's `unsafe`
+//! No thread may write to a buffer during a call that reads it: a thread that does gets wrong answers. All of this crate's `unsafe`
 //! code is in this file and in `capsule.rs`.
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::error::{type_error, value_error};
 
-/// What an element of a buffer is, by its format.
+/// The kind of a buffer's elements, as its format names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Unsigned,
@@ -53,7 +53,7 @@ pub struct AddressBuffer {
     rows: usize,
 }
 
-/// What a buffer turned out to be.
+/// The contents of a buffer.
 pub enum Lent {
     Addresses(AddressBuffer),
     /// Texts, copied: their bytes and the end of each.
@@ -64,7 +64,7 @@ pub enum Lent {
     Nothing,
 }
 
-/// Returns what an object lends.
+/// Returns the contents of the buffer that an object lends.
 pub fn lent(object: &Bound<'_, PyAny>) -> PyResult<Lent> {
     let Ok(buffer) = PyUntypedBuffer::get(object) else { return Ok(Lent::Nothing) };
     let format = buffer.format().to_string_lossy().into_owned();
@@ -154,12 +154,12 @@ impl AddressBuffer {
         let is_packed = self.stride == size as isize;
         let first = self.buffer.buf_ptr() as usize - start;
         if is_packed && self.layout == AddressLayout::HostIpv4 && start.is_multiple_of(4) {
-            // SAFETY: by the protocol, `rows` aligned integers lie here, in a buffer that is held; nobody writes to it meanwhile, as the
-            // first lines of this file say.
+            // SAFETY: the buffer protocol promises `rows` integers at this address while the buffer is held, and `start` is aligned. Callers
+            // must not write to the buffer during the call (see the top of this file).
             let keys = unsafe { std::slice::from_raw_parts(start as *const u32, self.rows) };
             return Ok(Column::ipv4(keys));
         }
-        // SAFETY: as above: the rows lie between the first and the last byte of one buffer.
+        // SAFETY: as above. All rows lie between the first and the last byte of the buffer.
         let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
         Column::strided(bytes, first, self.stride, self.rows, self.layout)
     }
@@ -171,7 +171,7 @@ pub struct IdBuffer {
 }
 
 impl IdBuffer {
-    /// Returns the place for the ids of so many rows.
+    /// Returns `object` as the buffer for the ids of `rows` addresses.
     pub fn of(object: &Bound<'_, PyAny>, rows: usize) -> PyResult<Self> {
         let buffer = PyUntypedBuffer::get(object)
             .map_err(|_| type_error("out is no buffer: an array of uint32 is wanted"))?;
@@ -206,8 +206,8 @@ impl IdBuffer {
         if count == 0 {
             return &mut [];
         }
-        // SAFETY: `of` has verified that these integers may be written and are aligned; the buffer is held, no column of the call lies in it,
-        // and nobody else uses it meanwhile, as the first lines of this file say.
+        // SAFETY: `of` verified that the integers are writable and aligned, and the buffer is held. No column of the call overlaps it, and
+        // callers must not use it during the call (see the top of this file).
         unsafe { std::slice::from_raw_parts_mut(self.buffer.buf_ptr().cast(), count) }
     }
 }
@@ -222,6 +222,6 @@ pub fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if count == 0 {
         return Ok(Some(Vec::new()));
     }
-    // SAFETY: by the protocol, so many bytes lie here, and the buffer is held.
+    // SAFETY: the buffer protocol promises `count` bytes at this address while the buffer is held.
     Ok(Some(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), count) }.to_vec()))
 }

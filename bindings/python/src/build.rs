@@ -16,7 +16,7 @@ use crate::error::{Failure, Outcome, guarded, type_error, value_error};
 use crate::loaded::Loaded;
 use crate::scalar::{address_of, prefix_of};
 
-/// What to do with prefixes that are not as they should be.
+/// How a build treats duplicate prefixes and host bits.
 pub struct BuildRules {
     duplicates: Duplicates,
     pub host_bits: HostBits,

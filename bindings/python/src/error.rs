@@ -46,10 +46,6 @@ pub fn type_error(message: impl Into<String>) -> PyErr {
     PyTypeError::new_err(message.into())
 }
 
-pub fn out_of_memory(what: &str) -> PyErr {
-    PyMemoryError::new_err(format!("out of memory for {what}"))
-}
-
 /// Returns the exception for an error of the system, which has its number.
 fn system(error: &std::io::Error, message: String) -> PyErr {
     match error.raw_os_error() {
@@ -156,7 +152,7 @@ pub fn guarded<T>(run: impl FnOnce() -> T) -> PyResult<T> {
 /// Rows from which on other threads of Python run during a call: for fewer, to let them would cost more than the call.
 const DETACHED_ROWS: usize = 64;
 
-/// Runs a call over so many rows, without the lock of the interpreter if they are many.
+/// Runs a call over `rows` rows. Releases the interpreter's lock if there are at least [`DETACHED_ROWS`].
 pub fn detached<T: Send>(py: Python<'_>, rows: usize, run: impl FnOnce() -> T + Send) -> PyResult<T> {
     if rows < DETACHED_ROWS { guarded(run) } else { py.detach(|| guarded(run)) }
 }

@@ -13,7 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyList, PyString};
 use crate::arrow_column::{ArrowChunks, ArrowColumn};
 use crate::buffer::{AddressBuffer, IdBuffer, Lent, lent};
 use crate::capsule::{HeldArray, borrowed, stream_of};
-use crate::error::{Failure, Outcome, detached, guarded, out_of_memory, type_error, value_error};
+use crate::error::{Failure, Outcome, detached, guarded, type_error, value_error};
 use crate::loaded::Values;
 use crate::scalar::{NoAddress, address_of};
 
@@ -260,9 +260,7 @@ impl Input {
             let rows = buffer.rows();
             let out = match (out, self.holder) {
                 (Some(out), _) => out.clone(),
-                (None, Holder::NumPy) => {
-                    py.import("numpy")?.call_method1("empty", (rows, intern!(py, "uint32")))?
-                }
+                (None, Holder::NumPy) => numpy_room(py, rows)?,
                 (None, _) => ids_array(py, &vec![0; rows])?,
             };
             let mut place = IdBuffer::of(&out, rows)?;
@@ -285,12 +283,7 @@ impl Input {
         }
         let answer = match found.holder {
             Holder::Arrow => found.arrow(py, |ids| Ok(OwnedArray::of_ids(ids)))?,
-            Holder::NumPy => {
-                let ids = &found.chunks[0];
-                let out = py.import("numpy")?.call_method1("empty", (ids.len(), intern!(py, "uint32")))?;
-                IdBuffer::of(&out, ids.len())?.ids().copy_from_slice(ids);
-                out
-            }
+            Holder::NumPy => numpy_ids(py, &found.chunks[0])?,
             Holder::Buffer | Holder::List => ids_array(py, &found.chunks[0])?,
         };
         Ok((answer, counts))
@@ -321,10 +314,8 @@ impl Input {
                 })?
             }
             Holder::NumPy => {
-                let ids = &found.chunks[0];
-                let place = py.import("numpy")?.call_method1("empty", (ids.len(), intern!(py, "uint32")))?;
-                IdBuffer::of(&place, ids.len())?.ids().copy_from_slice(ids);
-                py.import("fibula._numpy")?.call_method1("gather", (values.prepared(py)?, place))?
+                let ids = numpy_ids(py, &found.chunks[0])?;
+                py.import("fibula._numpy")?.call_method1("gather", (values.prepared(py)?, ids))?
             }
             Holder::Buffer | Holder::List => {
                 let objects = values.objects(py)?;
@@ -347,9 +338,21 @@ fn ids_array<'py>(py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyAny>> {
     Ok(array)
 }
 
-fn room(rows: usize) -> PyResult<Vec<u32>> {
+/// Returns an array of NumPy with room for ids.
+fn numpy_room<'py>(py: Python<'py>, rows: usize) -> PyResult<Bound<'py, PyAny>> {
+    py.import("numpy")?.call_method1("empty", (rows, intern!(py, "uint32")))
+}
+
+/// Returns ids as an array of NumPy.
+fn numpy_ids<'py>(py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyAny>> {
+    let array = numpy_room(py, ids.len())?;
+    IdBuffer::of(&array, ids.len())?.ids().copy_from_slice(ids);
+    Ok(array)
+}
+
+fn room(rows: usize) -> Result<Vec<u32>, ColumnError> {
     let mut ids = Vec::new();
-    ids.try_reserve_exact(rows).map_err(|_| out_of_memory("the ids"))?;
+    ids.try_reserve_exact(rows).map_err(|_| ColumnError::Memory { entries: rows })?;
     ids.resize(rows, 0);
     Ok(ids)
 }
@@ -397,9 +400,7 @@ fn of_chunks(
         let column = Column::from_arrow(borrowed(&schema, &array)?)?;
         let column = if wishes.text { column.bytes_as_text() } else { column };
         let rows = column.len();
-        let mut ids = Vec::new();
-        ids.try_reserve_exact(rows).map_err(|_| ColumnError::Memory { entries: rows })?;
-        ids.resize(rows, 0);
+        let mut ids = room(rows)?;
         let found = with(first, &column, &mut ids, &wishes.options).map_err(|error| match error {
             ColumnError::Invalid { row, fault } => ColumnError::Invalid { row: row + first, fault },
             other => other,

@@ -1,4 +1,4 @@
-"""Values as arrays of NumPy, which is imported when the first of them is asked for."""
+"""Values as NumPy arrays. NumPy is imported only when a caller asks for one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TYPES = {"u32": "uint32", "u64": "uint64", "i64": "int64", "f64": "float64", "b
 
 
 def prepare(kind: str, objects: list[Any]) -> tuple[Any, Any]:
-    """Return the values by id, and which of them are missing. The last one stands for all ids without a value."""
+    """Return the values by id, and a mask of missing ones. The last element is the value of every id that has none."""
     if kind in ("text", "bytes"):
         values = np.empty(len(objects), dtype=object)
         values[:] = objects
