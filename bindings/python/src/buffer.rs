@@ -225,3 +225,28 @@ pub fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     // SAFETY: the buffer protocol promises `count` bytes at this address while the buffer is held.
     Ok(Some(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), count) }.to_vec()))
 }
+
+/// Bytes that an object lends, for as long as they are held: `bytes`, or a file that is mapped for reading.
+pub struct HeldBytes {
+    buffer: PyUntypedBuffer,
+}
+
+impl HeldBytes {
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let buffer = PyUntypedBuffer::get(object)?;
+        if !buffer.readonly() || !buffer.is_c_contiguous() {
+            return Err(value_error("bytes that nobody can write to are wanted, one after the other"));
+        }
+        Ok(Self { buffer })
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        let count = self.buffer.len_bytes();
+        if count == 0 {
+            return &[];
+        }
+        // SAFETY: the buffer protocol promises `count` bytes at this address while the buffer is held, and it is read-only: Python has no way
+        // to change them. A program that writes into a mapped file gets wrong records.
+        unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast::<u8>(), count) }
+    }
+}

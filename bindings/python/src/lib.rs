@@ -9,9 +9,11 @@
 //! loaded.rs        a table's engines, routes and values
 //! build.rs         tables from columns and files
 //! table.rs         Table
+//! follower.rs      Follower
 //! live.rs          LiveTable, Vrfs
 //! map.rs, sets.rs  PrefixMap, PrefixSet, AddressSet
 //! rov.rs           Vrps, rov
+//! maxmind.rs       what maxminddb.py has of Rust
 //! error.rs         exceptions
 //! ```
 
@@ -22,10 +24,12 @@ mod buffer;
 mod build;
 mod capsule;
 mod error;
+mod follower;
 mod input;
 mod live;
 mod loaded;
 mod map;
+mod maxmind;
 mod rov;
 mod scalar;
 mod sets;
@@ -40,9 +44,13 @@ mod _fibula {
     #[pymodule_export]
     use crate::error::BugError;
     #[pymodule_export]
+    use crate::follower::Follower;
+    #[pymodule_export]
     use crate::live::{LiveTable, Vrfs};
     #[pymodule_export]
     use crate::map::PrefixMapBase;
+    #[pymodule_export]
+    use crate::maxmind::{InvalidDatabaseError, MaxMindBase, MaxMindIterator};
     #[pymodule_export]
     use crate::rov::{Vrps, rov};
     #[pymodule_export]

@@ -52,17 +52,16 @@ impl Table {
         }
     }
 
+    /// Makes a table of the file at a path, which was loaded.
+    pub fn of_path(loaded: Loaded, path: PathBuf, mapped: bool, verify: bool) -> Self {
+        Self { path: Some(path), mapped, verify, ..Self::of(loaded) }
+    }
+
     fn opened(path: PathBuf, mapped: bool, verify: bool, follow: bool) -> Outcome<Self> {
         let follower = if mapped { Follower::map(&path)? } else { Follower::open(&path)? };
         let loaded = of_follower(&follower, verify)?;
-        Ok(Self {
-            current: RwLock::new(Some(Arc::new(loaded))),
-            follower: follow.then(|| Mutex::new(follower)),
-            path: Some(path),
-            mapped,
-            verify,
-            last_invalid: AtomicUsize::new(0),
-        })
+        let follower = follow.then(|| Mutex::new(follower));
+        Ok(Self { follower, ..Self::of_path(loaded, path, mapped, verify) })
     }
 
     /// Calls `with` with the table as it is now.
@@ -116,7 +115,8 @@ fn closed() -> PyErr {
     value_error("the table is closed")
 }
 
-fn of_follower(follower: &Follower, verify: bool) -> Outcome<Loaded> {
+/// Loads the table of a follower.
+pub fn of_follower(follower: &Follower, verify: bool) -> Outcome<Loaded> {
     let file = Arc::clone(follower.table());
     // A copy was verified as it was read.
     if verify && file.is_mapped() {

@@ -8,6 +8,7 @@
 [64500, 64501, None]
 
 Table       routes that do not change: built, read from files of any form, opened from table files
+Follower    a table file that is replaced now and then
 LiveTable   routes that change while other threads look up
 Vrfs        many tables with numbers, and columns of those
 PrefixMap   prefixes with any objects
@@ -23,6 +24,7 @@ from ._fibula import (
     ArrowChunks,
     ArrowColumn,
     BugError,
+    Follower,
     LiveTable,
     Table,
     Vrfs,
@@ -37,6 +39,7 @@ __all__ = [
     "ArrowChunks",
     "ArrowColumn",
     "BugError",
+    "Follower",
     "LiveTable",
     "PrefixMap",
     "PrefixSet",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from ._fibula import Table
+from ._fibula import Follower, Table
 
 _lock = threading.Lock()
 _opened: dict[tuple[str, bool, bool, bool], Table] = {}
@@ -32,3 +32,8 @@ def reopen(path: str, mapped: bool, verify: bool, follow: bool, stamp: str) -> T
 def of_bytes(image: bytes) -> Table:
     """Return the table of these bytes."""
     return Table.open(image)
+
+
+def follow(path: str, mapped: bool, verify: bool) -> Follower:
+    """Return a follower of this file."""
+    return Follower(path, mapped=mapped, verify=verify)
