@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import pathlib
 import re
 import types
 
@@ -47,10 +48,13 @@ def test_everything_has_a_docstring() -> None:
                 assert key.startswith("_") or getattr(member, "__doc__", None), f"{name}.{key}"
 
 
-def test_the_guide_prints_what_it_says() -> None:
-    pytest.importorskip("numpy")
-    text = (REPOSITORY / "docs/guide/python.md").read_text()
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize(("name", "needed", "outputs"), [("python", ["numpy"], 5), ("python-tutorial", ["pyarrow", "matplotlib"], 6)])
+def test_the_guide_prints_what_it_says(name: str, needed: list[str], outputs: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in needed:
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    guide = REPOSITORY / "docs/guide"
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (guide / f"{name}.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     compared = 0
     for at, (language, code) in enumerate(blocks):
@@ -59,10 +63,15 @@ def test_the_guide_prints_what_it_says() -> None:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(code, names)
-        if blocks[at + 1][0] == "text":
+        if at + 1 < len(blocks) and blocks[at + 1][0] == "text":
             assert out.getvalue() == blocks[at + 1][1]
             compared += 1
-    assert compared >= 5
+    assert compared >= outputs
+    # What it draws is what the page shows.
+    drawn = sorted(path.name for path in tmp_path.glob("*.svg"))
+    assert drawn == sorted(path.name for path in guide.glob(f"{name}*.svg"))
+    for picture in drawn:
+        assert (tmp_path / picture).read_text() == (guide / picture).read_text()
 
 
 def test_the_readme_runs() -> None:

@@ -50,17 +50,18 @@ def value(generator: random.Random, depth: int = 0) -> Any:
     return {f"key {at}": value(generator, depth + 1) for at in range(generator.choice([0, 1, 4, 35]))}
 
 
-def networks(generator: random.Random, count: int, version: int) -> list[Any]:
+def networks(generator: random.Random, count: int, version: int, shortest: int = 8) -> list[Any]:
     """Return random networks that nest, of both families if the version is 6."""
     found: set[Any] = set()
     while len(found) < count:
         if version == 4 or generator.random() < 0.6:
-            length = generator.choice([8, 12, 16, 20, 22, 23, 24, 24, 24, 28, 32])
+            length = max(shortest, generator.choice([8, 12, 16, 20, 22, 23, 24, 24, 24, 28, 32]))
             first = generator.getrandbits(32) if generator.random() < 0.9 else 10 << 24 | generator.getrandbits(12)
             found.add(ipaddress.IPv4Network((first >> 32 - length << 32 - length, length)))
         else:
             length = generator.choice([20, 29, 32, 36, 44, 48, 48, 56, 64, 128])
-            first = 2 << 124 | generator.getrandbits(124)
+            # Of a few thousand allocations, so that the tree stays small.
+            first = 0x2001 << 112 | generator.getrandbits(12) << 96 | generator.getrandbits(16) << 80 | generator.getrandbits(80)
             found.add(ipaddress.IPv6Network((first >> 128 - length << 128 - length, length)))
     return sorted(found, key=str)
 
@@ -69,14 +70,12 @@ def judge(ours: Any, theirs: Any, asked: list[Any]) -> None:
     """Compare every answer of two readers, and its types."""
     for address in asked:
         expected, found = outcome(lambda: theirs.get_with_prefix_len(address)), outcome(lambda: ours.get_with_prefix_len(address))
-        assert (found, shape(found)) == (expected, shape(expected)), address
+        # By their texts, which tell 1 from True and bytes from their arrays.
+        assert repr(found) == repr(expected), address
         alone = found[0] if isinstance(found, tuple) else found
-        got = outcome(lambda: ours.get(address))
-        assert (got, shape(got)) == (alone, shape(alone)), address
-    expected, found = list(theirs), list(ours)
-    assert len(found) == len(expected)
-    for one, two in zip(found, expected, strict=True):
-        assert (one, shape(one)) == (two, shape(two))
+        assert repr(outcome(lambda: ours.get(address))) == repr(alone), address
+    for one, two in zip(ours, theirs, strict=True):
+        assert one[0] == two[0] and repr(one[1]) == repr(two[1])
     for name in ["node_count", "record_size", "ip_version", "database_type", "languages", "build_epoch", "description",
                  "binary_format_major_version", "binary_format_minor_version"]:  # fmt: skip
         assert getattr(ours.metadata(), name) == getattr(theirs.metadata(), name), name
@@ -90,16 +89,6 @@ def outcome(call: Any) -> Any:
     except RuntimeError as error:
         assert type(error).__name__ == "InvalidDatabaseError"
         return "InvalidDatabaseError"
-
-
-def shape(value: Any) -> Any:
-    """Return the types of a value: 1 and True are equal, and so are bytes and their arrays."""
-    match value:
-        case dict():
-            return {key: shape(one) for key, one in value.items()}
-        case list() | tuple():
-            return [type(value), *map(shape, value)]
-    return type(value)
 
 
 def addresses(generator: random.Random, of: list[Any], count: int) -> list[Any]:
@@ -144,7 +133,7 @@ def test_small_databases_of_every_form(tmp_path: pathlib.Path, record_bits: int,
 
 def test_a_large_database_record_by_record(tmp_path: pathlib.Path) -> None:
     generator = random.Random(7)
-    of = networks(generator, NETWORKS, 6)
+    of = networks(generator, NETWORKS, 6, shortest=16)
     countries = [{"iso_code": code, "names": {"en": code.lower(), "de": f"{code} auf Deutsch"}} for code in ["DE", "FR", "NL", "SE", "US"]]
     records = {}
     for network in of:
