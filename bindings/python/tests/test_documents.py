@@ -69,7 +69,7 @@ def test_the_guide_prints_what_it_says(name: str, needed: list[str], outputs: in
     assert compared >= outputs
     # What it draws is what the page shows.
     drawn = sorted(path.name for path in tmp_path.glob("*.svg"))
-    assert drawn == sorted(path.name for path in guide.glob(f"{name}*.svg"))
+    assert drawn == sorted(path.name for path in guide.glob(f"{name}.svg"))
     for picture in drawn:
         assert (tmp_path / picture).read_text() == (guide / picture).read_text()
 
