@@ -92,7 +92,9 @@ impl<'a> Decoder<'a> {
             .ok_or_else(|| invalid(format!("a record has more than {MOST_VALUES} values")))?;
         self.depth += 1;
         if self.depth > MOST_DEPTH {
-            return Err(invalid(format!("a record has values inside each other, more than {MOST_DEPTH} deep")));
+            return Err(invalid(format!(
+                "a record has values inside each other, more than {MOST_DEPTH} deep"
+            )));
         }
         Ok(())
     }
@@ -278,12 +280,15 @@ impl Database {
             let value = metadata.get_item(key)?.and_then(|value| value.extract().ok());
             value.ok_or_else(|| refused(&format!("the metadata has no '{key}', or it is no number")))
         };
-        let (nodes, record_bits, version) = (number("node_count")?, number("record_size")?, number("ip_version")?);
+        let (nodes, record_bits, version) =
+            (number("node_count")?, number("record_size")?, number("ip_version")?);
         if number("binary_format_major_version")? != 2 {
             return Err(refused("the format is none of version 2"));
         }
         if !matches!(record_bits, 24 | 28 | 32) {
-            return Err(refused(&format!("records of the tree have {record_bits} bits: 24, 28 and 32 are known")));
+            return Err(refused(&format!(
+                "records of the tree have {record_bits} bits: 24, 28 and 32 are known"
+            )));
         }
         if !matches!(version, 4 | 6) {
             return Err(refused(&format!("IP version {version}")));
@@ -314,7 +319,9 @@ impl Database {
             }
         };
         match node.cmp(&self.tree.nodes) {
-            std::cmp::Ordering::Less => Err(invalid("the search tree is damaged: it is deeper than an address")),
+            std::cmp::Ordering::Less => {
+                Err(invalid("the search tree is damaged: it is deeper than an address"))
+            }
             std::cmp::Ordering::Equal => Ok((0, at)),
             std::cmp::Ordering::Greater => Ok((node, at)),
         }
@@ -338,7 +345,9 @@ fn address_of(object: &Bound<'_, PyAny>) -> PyResult<IpAddr> {
         let text = text.to_str().map_err(|_| no_address())?;
         // A zone is no part of what is looked up.
         let bare = match text.split_once('%') {
-            Some((bare, zone)) if !zone.is_empty() && !zone.contains(['%', '/']) && bare.contains(':') => bare,
+            Some((bare, zone)) if !zone.is_empty() && !zone.contains(['%', '/']) && bare.contains(':') => {
+                bare
+            }
             _ => text,
         };
         return parse_address(bare.as_bytes()).map_err(|_| no_address());
