@@ -83,7 +83,7 @@ class Reader(MaxMindBase):
 
     def __new__(cls, database: AnyStr | int | os.PathLike[Any] | IO[Any], mode: int = MODE_AUTO) -> Self:
         """Open a database: a path, or with ``MODE_FD`` a file of bytes."""
-        if mode not in iter(Mode):
+        if mode not in list(Mode):
             raise ValueError(f"Unsupported open mode: {mode}")
         if mode == MODE_FD:
             held: Any = database.read()  # type: ignore[union-attr]
