@@ -16,7 +16,9 @@
  * otherwise), and that nobody changes them during the call. Inputs are borrowed for the call, results belong to the caller. `free` and `unref` take NULL.
  *
  * Threads. A table, a live table, VRFs and a follower may be used by any number of threads at once. A reader belongs to one thread
- * at a time. Freeing belongs to whoever uses a handle last.
+ * at a time. Freeing belongs to whoever uses a handle last. The checked library, which is installed beside the normal one
+ * (PREFIX/lib/fibula-checked), finds misuse of handles: run a program with LD_LIBRARY_PATH set to its folder. It says on the standard
+ * error stream what is wrong, and returns FIBULA_E_MISUSE, or 0 from a single lookup; it keeps the addresses of freed handles.
  *
  * Layouts of structs stay as they are as long as the library is libfibula.so.0; options have a size for new ones.
  */
@@ -47,6 +49,9 @@ typedef struct fibula_vrfs fibula_vrfs;         /* many tables, each with a numb
 #define FIBULA_E_ABSENT (-8)   /* the table has no such value, routes or VRF */
 #define FIBULA_E_BUSY (-9)     /* a reader has been pinned for too long: see fibula_reader_pin */
 #define FIBULA_E_BUG (-10)     /* a bug in the library; lookups go on, a live table takes no more changes */
+
+#define FIBULA_E_MISUSE (-11)  /* of the checked library alone: a handle that was freed or is of another kind, or a reader that two
+                                * threads use at once */
 
 #define FIBULA_NO_ROW UINT64_MAX
 

@@ -24,6 +24,7 @@ pub enum Code {
     Absent = -8,
     Busy = -9,
     Bug = -10,
+    Misuse = -11,
 }
 
 /// `fibula_error`.

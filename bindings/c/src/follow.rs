@@ -6,13 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::file::Follower;
 
+use crate::checked::Handle;
 use crate::error::{ErrorPlace, answer, call};
-use crate::input::{free, handle, make, owned, path, put};
+use crate::input::{free, handle, make, owned, path, peek, put};
 use crate::options::{MAP, Options, OptionsPlace};
 use crate::table::{ENGINES, Table};
 
 /// `fibula_follower`.
 pub struct Following(Mutex<Follower>);
+
+impl Handle for Following {
+    const NAME: &'static str = "follower";
+    const NULL: &'static str = "the follower is NULL";
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_follower_open(
@@ -51,7 +57,7 @@ pub unsafe extern "C" fn fibula_follower_poll(
     unsafe {
         call(error, || {
             put(is_new, 0)?;
-            let follower = handle(follower, "the follower is NULL")?;
+            let follower = handle(follower)?;
             // A panic of another thread while it polled has left the table that was there.
             let changed = follower.0.lock().unwrap_or_else(PoisonError::into_inner).poll()?;
             put(is_new, c_int::from(changed))
@@ -63,7 +69,7 @@ pub unsafe extern "C" fn fibula_follower_poll(
 pub unsafe extern "C" fn fibula_follower_table(follower: *const Following) -> *mut Table {
     answer(ptr::null_mut(), || {
         // SAFETY: as in `fibula_follower_open`.
-        let Some(follower) = (unsafe { follower.as_ref() }) else { return ptr::null_mut() };
+        let Some(follower) = (unsafe { peek(follower) }) else { return ptr::null_mut() };
         let follower = follower.0.lock().unwrap_or_else(PoisonError::into_inner);
         Table::of_file(Arc::clone(follower.table())).into_raw()
     })

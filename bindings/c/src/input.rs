@@ -4,15 +4,39 @@ use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 use std::ptr;
 
+use crate::checked::{self, Handle};
 use crate::error::{ErrorPlace, Failure, Outcome, answer, call};
 
-/// Returns the value that a pointer leads to.
+/// Returns the value of a handle.
 ///
 /// # Safety
 /// The pointer is NULL, or one that this library gave out and that was not freed.
-pub unsafe fn handle<'a, T>(pointer: *const T, what: &'static str) -> Outcome<&'a T> {
+pub unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Outcome<&'a T> {
+    checked::check(pointer)?;
     // SAFETY: the caller's promise.
-    unsafe { pointer.as_ref() }.ok_or(Failure::argument(what))
+    unsafe { reference(pointer, T::NULL) }
+}
+
+/// Returns the value of a handle for a call without a code.
+///
+/// # Safety
+/// As for [`handle`].
+#[inline]
+pub unsafe fn peek<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
+    if checked::ON {
+        checked::check(pointer).ok()?;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }
+}
+
+/// Returns the value that a pointer of the caller leads to.
+///
+/// # Safety
+/// The pointer is NULL or leads to such a value.
+pub unsafe fn reference<'a, T>(pointer: *const T, is_null: &'static str) -> Outcome<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or(Failure::argument(is_null))
 }
 
 /// Returns `count` elements that are read.
@@ -108,16 +132,24 @@ pub unsafe fn make<T>(
 }
 
 /// Returns a handle that C owns until [`free`].
-pub fn owned<T>(value: T) -> *mut T {
-    Box::into_raw(Box::new(value))
+pub fn owned<T: Handle>(value: T) -> *mut T {
+    let handle = Box::into_raw(Box::new(value));
+    checked::made(handle);
+    handle
 }
 
 /// Frees a handle.
 ///
 /// # Safety
 /// The handle must be NULL or made by [`owned`], and it must not be used afterwards.
-pub unsafe fn free<T>(handle: *mut T) {
-    if !handle.is_null() {
+pub unsafe fn free<T: Handle>(handle: *mut T) {
+    if handle.is_null() || checked::given_up(handle).is_err() {
+        return;
+    }
+    if checked::ON {
+        // SAFETY: the caller's promise. The memory stays, so that no other handle has this address.
+        answer((), || unsafe { ptr::drop_in_place(handle) });
+    } else {
         // SAFETY: the caller's promise.
         answer((), || drop(unsafe { Box::from_raw(handle) }));
     }

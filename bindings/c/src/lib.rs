@@ -1,6 +1,7 @@
 //! The C library. `include/fibula.h` documents each call, and these files do not repeat it.
 //!
 //! ```text
+//! checked.rs handles that are freed or used twice, in the checked library
 //! error.rs   codes and messages; panics end here
 //! options.rs options that callers fill in, by their size
 //! input.rs   pointers and counts as slices, checked
@@ -20,6 +21,7 @@
 )]
 #![allow(clippy::missing_safety_doc, reason = "the promises are those of include/fibula.h")]
 
+mod checked;
 mod error;
 mod follow;
 mod input;

@@ -8,8 +8,9 @@ use engine::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
 use engine::rib::DualRib;
 use fibula_column::{Column, LookupOptions, lookup_pinned};
 
+use crate::checked::{self, Handle};
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
-use crate::input::{elements, free, handle, make, owned};
+use crate::input::{elements, free, handle, make, owned, peek, reference};
 use crate::lookup::bulk_calls;
 use crate::options::{Options, OptionsPlace};
 use crate::table::Table;
@@ -20,12 +21,22 @@ pub struct Live {
     options: Options,
 }
 
+impl Handle for Live {
+    const NAME: &'static str = "live table";
+    const NULL: &'static str = "the table is NULL";
+}
+
 /// `fibula_reader`.
 pub struct LiveReader {
     /// The pin. While there is one, it borrows `reader`.
     pin: Option<Pinned<'static>>,
-    /// A pointer from [`owned`], so that the reader does not move with this struct.
+    /// A pointer from `Box::into_raw`, so that the reader does not move with this struct.
     reader: *mut Reader,
+}
+
+impl Handle for LiveReader {
+    const NAME: &'static str = "reader";
+    const NULL: &'static str = "the reader is NULL";
 }
 
 impl LiveReader {
@@ -112,9 +123,6 @@ impl Live {
     }
 }
 
-const NO_TABLE: &str = "the table is NULL";
-const NO_READER: &str = "the reader is NULL";
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_live_set4(
     live: *const Live,
@@ -126,7 +134,7 @@ pub unsafe extern "C" fn fibula_live_set4(
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         call(error, || {
-            let live = handle(live, NO_TABLE)?;
+            let live = handle(live)?;
             live.change(live.options.prefix(address, length)?, id)
         })
     }
@@ -143,8 +151,8 @@ pub unsafe extern "C" fn fibula_live_set6(
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         call(error, || {
-            let live = handle(live, NO_TABLE)?;
-            let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
+            let live = handle(live)?;
+            let address = reference(address.cast::<[u8; 16]>(), "the address is NULL")?;
             live.change(live.options.prefix(u128::from_be_bytes(*address), length)?, id)
         })
     }
@@ -155,7 +163,7 @@ pub unsafe extern "C" fn fibula_live_get4(live: *const Live, address: u32, lengt
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         counted(ptr::null_mut(), || {
-            let live = handle(live, NO_TABLE)?;
+            let live = handle(live)?;
             live.get(live.options.prefix(address, length)?)
         })
     }
@@ -166,8 +174,8 @@ pub unsafe extern "C" fn fibula_live_get6(live: *const Live, address: *const u8,
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         counted(ptr::null_mut(), || {
-            let live = handle(live, NO_TABLE)?;
-            let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
+            let live = handle(live)?;
+            let address = reference(address.cast::<[u8; 16]>(), "the address is NULL")?;
             live.get(live.options.prefix(u128::from_be_bytes(*address), length)?)
         })
     }
@@ -187,7 +195,7 @@ pub unsafe extern "C" fn fibula_live_apply(
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         call(error, || {
-            let live = handle(live, NO_TABLE)?;
+            let live = handle(live)?;
             let (mut v4, mut v6) = (Vec::new(), Vec::new());
             for (row, &ChangePlace { address, family, length, id, .. }) in
                 elements(changes, count)?.iter().enumerate()
@@ -215,7 +223,7 @@ pub unsafe extern "C" fn fibula_live_apply(
 pub unsafe extern "C" fn fibula_live_lookup4(live: *const Live, address: u32) -> u32 {
     answer(0, || {
         // SAFETY: as in `fibula_live_new`.
-        let live = unsafe { live.as_ref() };
+        let live = unsafe { peek(live) };
         NextHop::word(live.and_then(|live| live.table.lookup(address).ok().flatten()))
     })
 }
@@ -224,7 +232,7 @@ pub unsafe extern "C" fn fibula_live_lookup4(live: *const Live, address: u32) ->
 pub unsafe extern "C" fn fibula_live_lookup6(live: *const Live, address: *const u8) -> u32 {
     answer(0, || {
         // SAFETY: as in `fibula_live_new`.
-        let (live, address) = unsafe { (live.as_ref(), address.cast::<[u8; 16]>().as_ref()) };
+        let (live, address) = unsafe { (peek(live), address.cast::<[u8; 16]>().as_ref()) };
         let (Some(live), Some(address)) = (live, address) else { return 0 };
         NextHop::word(live.table.lookup(u128::from_be_bytes(*address)).ok().flatten())
     })
@@ -233,7 +241,7 @@ pub unsafe extern "C" fn fibula_live_lookup6(live: *const Live, address: *const 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_live_count(live: *const Live) -> i64 {
     // SAFETY: as in `fibula_live_new`.
-    unsafe { counted(ptr::null_mut(), || Ok(handle(live, NO_TABLE)?.table.len()? as i64)) }
+    unsafe { counted(ptr::null_mut(), || Ok(handle(live)?.table.len()? as i64)) }
 }
 
 #[unsafe(no_mangle)]
@@ -241,7 +249,7 @@ pub unsafe extern "C" fn fibula_live_flush(live: *const Live, error: *mut ErrorP
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         call(error, || {
-            let live = handle(live, NO_TABLE)?;
+            let live = handle(live)?;
             live.table.flush()?;
             live.table.maintain()?;
             Ok(())
@@ -258,7 +266,7 @@ pub unsafe extern "C" fn fibula_live_snapshot(
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         make(table, error, || {
-            let live = handle(live, NO_TABLE)?;
+            let live = handle(live)?;
             Ok(Table::build(live.table.routes()?, &live.options)?.into_raw())
         })
     }
@@ -273,7 +281,7 @@ pub unsafe extern "C" fn fibula_reader_new(
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         make(reader, error, || {
-            let own = owned(handle(live, NO_TABLE)?.table.reader()?);
+            let own = Box::into_raw(Box::new(handle(live)?.table.reader()?));
             Ok(owned(LiveReader { pin: None, reader: own }))
         })
     }
@@ -285,13 +293,15 @@ pub unsafe extern "C" fn fibula_reader_free(reader: *mut LiveReader) {
     unsafe { free(reader) }
 }
 
-/// Returns a reader, which belongs to the thread of the caller.
+/// Runs a call with a reader, which belongs to the thread of the caller.
 ///
 /// # Safety
 /// The pointer is NULL or a reader that no other thread uses.
-unsafe fn own<'a>(reader: *mut LiveReader) -> Outcome<&'a mut LiveReader> {
+#[inline]
+unsafe fn own<T>(reader: *mut LiveReader, run: impl FnOnce(&mut LiveReader) -> Outcome<T>) -> Outcome<T> {
+    let _use = checked::used(reader)?;
     // SAFETY: the caller's promise.
-    unsafe { reader.as_mut() }.ok_or(Failure::argument(NO_READER))
+    run(unsafe { reader.as_mut() }.ok_or(Failure::argument(LiveReader::NULL))?)
 }
 
 #[unsafe(no_mangle)]
@@ -299,8 +309,10 @@ pub unsafe extern "C" fn fibula_reader_pin(reader: *mut LiveReader) -> c_int {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         call(ptr::null_mut(), || {
-            own(reader)?.pin();
-            Ok(())
+            own(reader, |reader| {
+                reader.pin();
+                Ok(())
+            })
         })
     }
 }
@@ -310,18 +322,33 @@ pub unsafe extern "C" fn fibula_reader_unpin(reader: *mut LiveReader) -> c_int {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
         call(ptr::null_mut(), || {
-            own(reader)?.pin = None;
-            Ok(())
+            own(reader, |reader| {
+                reader.pin = None;
+                Ok(())
+            })
         })
     }
+}
+
+/// Looks one address up.
+///
+/// # Safety
+/// As for [`own`].
+#[inline]
+unsafe fn one(reader: *mut LiveReader, run: impl FnOnce(&Pinned<'static>) -> Option<NextHop>) -> u32 {
+    if reader.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    let found = unsafe { own(reader, |reader| Ok(reader.pinned(run).flatten())) };
+    NextHop::word(found.ok().flatten())
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_reader_lookup4(reader: *mut LiveReader, address: u32) -> u32 {
     answer(0, || {
         // SAFETY: as in `fibula_live_new`.
-        let reader = unsafe { reader.as_mut() };
-        NextHop::word(reader.and_then(|reader| reader.pinned(|pin| pin.lookup(address)).flatten()))
+        unsafe { one(reader, |pin| pin.lookup(address)) }
     })
 }
 
@@ -329,9 +356,9 @@ pub unsafe extern "C" fn fibula_reader_lookup4(reader: *mut LiveReader, address:
 pub unsafe extern "C" fn fibula_reader_lookup6(reader: *mut LiveReader, address: *const u8) -> u32 {
     answer(0, || {
         // SAFETY: as in `fibula_live_new`.
-        let (reader, address) = unsafe { (reader.as_mut(), address.cast::<[u8; 16]>().as_ref()) };
-        let (Some(reader), Some(address)) = (reader, address) else { return 0 };
-        NextHop::word(reader.pinned(|pin| pin.lookup(u128::from_be_bytes(*address))).flatten())
+        let Some(address) = (unsafe { address.cast::<[u8; 16]>().as_ref() }) else { return 0 };
+        // SAFETY: as in `fibula_live_new`.
+        unsafe { one(reader, |pin| pin.lookup(u128::from_be_bytes(*address))) }
     })
 }
 
@@ -347,5 +374,5 @@ fn look_up(reader: &mut LiveReader, column: &Column<'_>, ids: &mut [u32]) -> Out
 bulk_calls! {
     (fibula_reader_lookup4_bulk, fibula_reader_lookup6_bulk)
     (reader: *mut LiveReader)
-    |column, ids| look_up(own(reader)?, &column, ids)
+    |column, ids| own(reader, |reader| look_up(reader, &column, ids))
 }

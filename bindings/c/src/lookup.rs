@@ -10,7 +10,7 @@ use fibula_column::{
 };
 
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
-use crate::input::{elements, elements_mut, handle, put};
+use crate::input::{elements, elements_mut, handle, peek, put, reference};
 use crate::table::Table;
 
 pub const NETWORK_ORDER: u32 = 1;
@@ -98,7 +98,7 @@ unsafe fn strided<'a>(
 pub unsafe extern "C" fn fibula_lookup4(table: *const Table, address: u32) -> u32 {
     answer(0, || {
         // SAFETY: the promises that fibula.h asks of the caller, here and below.
-        NextHop::word(unsafe { table.as_ref() }.and_then(|table| table.lookup4(address)))
+        NextHop::word(unsafe { peek(table) }.and_then(|table| table.lookup4(address)))
     })
 }
 
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn fibula_lookup4(table: *const Table, address: u32) -> u3
 pub unsafe extern "C" fn fibula_lookup6(table: *const Table, address: *const u8) -> u32 {
     answer(0, || {
         // SAFETY: as in `fibula_lookup4`.
-        let (table, address) = unsafe { (table.as_ref(), address.cast::<[u8; 16]>().as_ref()) };
+        let (table, address) = unsafe { (peek(table), address.cast::<[u8; 16]>().as_ref()) };
         let (Some(table), Some(address)) = (table, address) else { return 0 };
         NextHop::word(table.lookup6(u128::from_be_bytes(*address)))
     })
@@ -150,7 +150,7 @@ pub(crate) use bulk_calls;
 
 bulk_calls! {
     @ fibula_lookup6_bulk, column6, (table: *const Table),
-    column, ids, look_up(handle(table, "the table is NULL")?.view(), &column, ids)
+    column, ids, look_up(handle(table)?.view(), &column, ids)
 }
 
 #[unsafe(no_mangle)]
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn fibula_lookup4_bulk(
     let is_packed = flags == 0 && (stride == 0 || stride == size_of::<u32>());
     let fits = count <= isize::MAX as usize / size_of::<u32>();
     // SAFETY: as in `fibula_lookup4`, here and below.
-    let engine = unsafe { table.as_ref() }.and_then(Table::engine4);
+    let engine = unsafe { peek(table) }.and_then(Table::engine4);
     let are_there = !addresses.is_null() && !ids.is_null();
     if let (Some(engine), true) = (engine, is_packed && places == 0 && fits && are_there) {
         return answer(Code::Bug as c_int, || {
@@ -200,7 +200,7 @@ unsafe fn lookup4_column(
     // SAFETY: as in `fibula_lookup4`.
     unsafe {
         call(ptr::null_mut(), || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let column = column4(addresses, stride, flags, count)?;
             look_up(table.view(), &column, elements_mut(ids, count)?)
         })
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn fibula_lookup_text(
     // SAFETY: as in `fibula_lookup4`.
     unsafe {
         counted(error, || {
-            let view = handle(table, "the table is NULL")?.view();
+            let view = handle(table)?.view();
             let mut options = options(flags, V4_MAPPED | REFUSE_INVALID, 1)?;
             let refuses = std::mem::take(&mut options.refuse_invalid);
             let (texts, ids) = (elements(texts, count)?, elements_mut(ids, count)?);
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn fibula_lookup_arrow(
     // SAFETY: as in `fibula_lookup4`.
     unsafe {
         counted(error, || {
-            let view = handle(table, "the table is NULL")?.view();
+            let view = handle(table)?.view();
             let (options, column) = (
                 options(flags, V4_MAPPED | REFUSE_INVALID | TEXT, threads)?,
                 of_arrow(schema, array, flags)?,
@@ -296,7 +296,7 @@ unsafe fn of_arrow<'a>(
 ) -> Outcome<Column<'a>> {
     // SAFETY: the caller's promise.
     let (schema, array) =
-        unsafe { (handle(schema, "the schema is NULL")?, handle(array, "the array is NULL")?) };
+        unsafe { (reference(schema, "the schema is NULL")?, reference(array, "the array is NULL")?) };
     // SAFETY: the caller's promise.
     let column = Column::from_arrow(unsafe { arrow::borrow(schema, array) }?)?;
     Ok(if flags & TEXT == 0 { column } else { column.bytes_as_text() })
@@ -319,7 +319,7 @@ pub unsafe extern "C" fn fibula_lookup_arrow_ids(
             if ids_schema.is_null() || ids_array.is_null() {
                 return Err(Failure::argument("the place for the result is NULL"));
             }
-            let view = handle(table, "the table is NULL")?.view();
+            let view = handle(table)?.view();
             let (options, column) = (
                 options(flags, V4_MAPPED | REFUSE_INVALID | TEXT, threads)?,
                 of_arrow(schema, array, flags)?,
@@ -371,7 +371,7 @@ macro_rules! length_calls {
             // SAFETY: as in `fibula_lookup4`.
             unsafe {
                 call(ptr::null_mut(), || {
-                    let view = handle(table, "the table is NULL")?.view();
+                    let view = handle(table)?.view();
                     let column = $of(addresses, stride, flags, count)?;
                     let (ids, lengths) = (elements_mut(ids, count)?, elements_mut(lengths, count)?);
                     let found = view.lookup_with_lengths(&column, ids, lengths, &LookupOptions::default());

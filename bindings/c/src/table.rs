@@ -14,8 +14,9 @@ use engine::net::{HostBits, Key, NextHop, Route, Routes};
 use engine::rib::{ColumnRules, DualRib, Duplicates, Rib, RibColumnsError};
 use fibula_column::TableView;
 
+use crate::checked::{self, Handle};
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
-use crate::input::{elements, handle, make, path, put};
+use crate::input::{elements, handle, make, path, peek, put};
 use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
 
 /// The engines of this library. Others would add a tenth to its size: tables are not built with them here, and a file that has `planb`
@@ -34,6 +35,11 @@ pub struct Table {
     columns: Vec<StoredColumn>,
     /// The names of the columns, with their ends.
     names: Vec<CString>,
+}
+
+impl Handle for Table {
+    const NAME: &'static str = "table";
+    const NULL: &'static str = "the table is NULL";
 }
 
 /// Engines that are borrowed from the source next to them, which is counted and does not change: they live as long as it does, and are not
@@ -170,7 +176,9 @@ impl Table {
 
     /// Returns the reference that C gets.
     pub fn into_raw(self) -> *mut Self {
-        Arc::into_raw(Arc::new(self)).cast_mut()
+        let table = Arc::into_raw(Arc::new(self));
+        checked::made(table);
+        table.cast_mut()
     }
 }
 
@@ -301,7 +309,7 @@ pub unsafe extern "C" fn fibula_table_save(
     // SAFETY: as in `fibula_table_open`.
     unsafe {
         call(error, || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let mut contents = Contents::default();
             match &table.source {
                 Source::Built(built) => {
@@ -333,6 +341,9 @@ pub unsafe extern "C" fn fibula_table_save(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_table_ref(table: *mut Table) -> *mut Table {
+    if checked::referred(table).is_err() {
+        return ptr::null_mut();
+    }
     if !table.is_null() {
         // SAFETY: the caller has a reference, which is from `into_raw`.
         unsafe { Arc::increment_strong_count(table) };
@@ -342,16 +353,22 @@ pub unsafe extern "C" fn fibula_table_ref(table: *mut Table) -> *mut Table {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_table_unref(table: *mut Table) {
+    let Ok(is_last) = checked::given_up(table) else { return };
     if !table.is_null() {
         // SAFETY: the caller gives its reference up, which is from `into_raw`.
-        answer((), || drop(unsafe { Arc::from_raw(table) }));
+        let table = unsafe { Arc::from_raw(table) };
+        if is_last {
+            // The memory stays, so that no other table has this address.
+            std::mem::forget(Arc::downgrade(&table));
+        }
+        answer((), || drop(table));
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_table_is_mapped(table: *const Table) -> c_int {
     // SAFETY: as in `fibula_table_open`.
-    let table = unsafe { table.as_ref() };
+    let table = unsafe { peek(table) };
     table.map_or(0, |table| c_int::from(matches!(&table.source, Source::File(file) if file.is_mapped())))
 }
 
@@ -359,7 +376,7 @@ pub unsafe extern "C" fn fibula_table_is_mapped(table: *const Table) -> c_int {
 pub unsafe extern "C" fn fibula_table_bytes(table: *const Table) -> u64 {
     answer(0, || {
         // SAFETY: as in `fibula_table_open`.
-        let Some(table) = (unsafe { table.as_ref() }) else { return 0 };
+        let Some(table) = (unsafe { peek(table) }) else { return 0 };
         let memory = match &table.source {
             Source::File(file) => file.memory(),
             Source::Built(built) => built.fibs.memory() + built.ribs.memory(),
@@ -385,13 +402,13 @@ fn routes(table: &Table, family: c_int) -> Outcome<usize> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_table_count(table: *const Table, family: c_int) -> i64 {
     // SAFETY: as in `fibula_table_open`.
-    unsafe { counted(ptr::null_mut(), || Ok(routes(handle(table, "the table is NULL")?, family)? as i64)) }
+    unsafe { counted(ptr::null_mut(), || Ok(routes(handle(table)?, family)? as i64)) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_table_engine(table: *const Table, family: c_int) -> *const c_char {
     // SAFETY: as in `fibula_table_open`.
-    let Some(table) = (unsafe { table.as_ref() }) else { return ptr::null() };
+    let Some(table) = (unsafe { peek(table) }) else { return ptr::null() };
     let name = match (&table.source, family) {
         (Source::Built(built), 4) => Some(built.engines[0]),
         (Source::Built(built), 6) => Some(built.engines[1]),
@@ -420,7 +437,7 @@ pub unsafe extern "C" fn fibula_value(
     // SAFETY: as in `fibula_table_open`.
     unsafe {
         call(ptr::null_mut(), || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let column = table
                 .columns()
                 .first()
@@ -473,7 +490,7 @@ pub unsafe extern "C" fn fibula_iterate4(
     // SAFETY: as in `fibula_table_open`; the callback gets arguments of the types that it declares.
     unsafe {
         counted(ptr::null_mut(), || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let each = each.ok_or(Failure::argument("the callback is NULL"))?;
             let mut each =
                 |route: Route<u32>| each(route.prefix.addr(), route.prefix.len(), route.next_hop.id(), user);
@@ -498,7 +515,7 @@ pub unsafe extern "C" fn fibula_iterate6(
     // SAFETY: as in `fibula_iterate4`.
     unsafe {
         counted(ptr::null_mut(), || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let each = each.ok_or(Failure::argument("the callback is NULL"))?;
             let mut each = |route: Route<u128>| {
                 let address = route.prefix.addr().to_be_bytes();

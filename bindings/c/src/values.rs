@@ -58,7 +58,7 @@ fn column(table: &Table, number: u32) -> Outcome<&StoredColumn> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_column_count(table: *const Table) -> i64 {
     // SAFETY: the promises that fibula.h asks of the caller, here and below.
-    unsafe { counted(ptr::null_mut(), || Ok(handle(table, "the table is NULL")?.columns().len() as i64)) }
+    unsafe { counted(ptr::null_mut(), || Ok(handle(table)?.columns().len() as i64)) }
 }
 
 #[unsafe(no_mangle)]
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn fibula_column_at(
     // SAFETY: as in `fibula_column_count`.
     unsafe {
         call(ptr::null_mut(), || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let column = column(table, number)?;
             let name = table.name(number as usize).map_or(ptr::null(), CStr::as_ptr);
             let kind = TYPES.iter().zip(1..).find(|(kind, _)| **kind == column.kind());
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn fibula_column_find(table: *const Table, name: *const c_
     // SAFETY: as in `fibula_column_count`.
     unsafe {
         counted(ptr::null_mut(), || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let name = name.as_ref().ok_or(Failure::argument("the name is NULL"))?;
             let name = CStr::from_ptr(name).to_bytes();
             let found = table.columns().iter().position(|column| column.name().as_bytes() == name);
@@ -113,7 +113,7 @@ macro_rules! value_calls {
             // SAFETY: as in `fibula_column_count`.
             unsafe {
                 call(ptr::null_mut(), || {
-                    match value(handle(table, "the table is NULL")?, column, id, ColumnType::$kind)? {
+                    match value(handle(table)?, column, id, ColumnType::$kind)? {
                         ColumnValue::$kind(found) => put(place, <$word>::from(found)),
                         _ => Err(Failure::argument("the column has another type")),
                     }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn fibula_value_bytes(
     // SAFETY: as in `fibula_column_count`.
     unsafe {
         call(ptr::null_mut(), || {
-            let column = column(handle(table, "the table is NULL")?, number)?;
+            let column = column(handle(table)?, number)?;
             if !matches!(column.kind(), ColumnType::Text | ColumnType::Bytes) {
                 return Err(Failure::argument("the column has another type"));
             }
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn fibula_values_arrow(
             if flags & !DICTIONARY != 0 {
                 return Err(Failure::argument("a flag that this call does not take"));
             }
-            let values = ValueColumn::from(column(handle(table, "the table is NULL")?, number)?);
+            let values = ValueColumn::from(column(handle(table)?, number)?);
             let ids = elements(ids, count)?;
             let array = if flags & DICTIONARY != 0 { values.dictionary(ids) } else { values.gather(ids) };
             put_array(array?, values_schema, values_array)
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn fibula_table_with_values(
     // SAFETY: as in `fibula_column_count`.
     unsafe {
         make(result, error, || {
-            let table = handle(table, "the table is NULL")?;
+            let table = handle(table)?;
             let columns = elements(columns, count)?.iter().map(|values| built(values));
             let columns = columns.collect::<Outcome<Vec<_>>>()?;
             let is_twice = |(at, column): (usize, &StoredColumn)| {

@@ -6,8 +6,9 @@ use engine::net::{IpPrefix, Key, NextHop, Prefix};
 use engine::vrf::{Options as VrfOptions, Vrf, Vrfs};
 use fibula_column::{Column, LookupOptions, lookup_in_vrfs};
 
+use crate::checked::Handle;
 use crate::error::{ErrorPlace, Outcome, call};
-use crate::input::{elements, free, handle, make, owned, put};
+use crate::input::{elements, free, handle, make, owned, put, reference};
 use crate::lookup::bulk_calls;
 use crate::options::{Options, OptionsPlace};
 
@@ -17,7 +18,10 @@ pub struct VrfTables {
     options: Options,
 }
 
-const NO_VRFS: &str = "the VRFs are NULL";
+impl Handle for VrfTables {
+    const NAME: &'static str = "VRFs";
+    const NULL: &'static str = "the VRFs are NULL";
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_vrfs_new(
@@ -48,7 +52,7 @@ pub unsafe extern "C" fn fibula_vrfs_create(
     error: *mut ErrorPlace,
 ) -> c_int {
     // SAFETY: as in `fibula_vrfs_new`.
-    unsafe { call(error, || put(vrf, handle(vrfs, NO_VRFS)?.vrfs.create()?.number())) }
+    unsafe { call(error, || put(vrf, handle(vrfs)?.vrfs.create()?.number())) }
 }
 
 #[unsafe(no_mangle)]
@@ -60,7 +64,7 @@ pub unsafe extern "C" fn fibula_vrfs_delete(
     // SAFETY: as in `fibula_vrfs_new`.
     unsafe {
         call(error, || {
-            handle(vrfs, NO_VRFS)?.vrfs.delete(Vrf::new(vrf))?;
+            handle(vrfs)?.vrfs.delete(Vrf::new(vrf))?;
             Ok(())
         })
     }
@@ -90,7 +94,7 @@ pub unsafe extern "C" fn fibula_vrfs_set4(
     error: *mut ErrorPlace,
 ) -> c_int {
     // SAFETY: as in `fibula_vrfs_new`.
-    unsafe { call(error, || handle(vrfs, NO_VRFS)?.set(vrf, address, length, id)) }
+    unsafe { call(error, || handle(vrfs)?.set(vrf, address, length, id)) }
 }
 
 #[unsafe(no_mangle)]
@@ -105,8 +109,8 @@ pub unsafe extern "C" fn fibula_vrfs_set6(
     // SAFETY: as in `fibula_vrfs_new`.
     unsafe {
         call(error, || {
-            let address = handle(address.cast::<[u8; 16]>(), "the address is NULL")?;
-            handle(vrfs, NO_VRFS)?.set(vrf, u128::from_be_bytes(*address), length, id)
+            let address = reference(address.cast::<[u8; 16]>(), "the address is NULL")?;
+            handle(vrfs)?.set(vrf, u128::from_be_bytes(*address), length, id)
         })
     }
 }
@@ -119,5 +123,5 @@ fn look_up(tables: &VrfTables, vrf: &[u32], column: &Column<'_>, ids: &mut [u32]
 bulk_calls! {
     (fibula_vrfs_lookup4_bulk, fibula_vrfs_lookup6_bulk)
     (vrfs: *const VrfTables, vrf: *const u32)
-    |column, ids| look_up(handle(vrfs, NO_VRFS)?, elements(vrf, ids.len())?, &column, ids)
+    |column, ids| look_up(handle(vrfs)?, elements(vrf, ids.len())?, &column, ids)
 }

@@ -251,6 +251,53 @@ fn every_call() {
     }
 }
 
+/// The address sanitizer sees a read beyond a buffer only in the program itself; valgrind sees those of the library.
+#[test]
+fn random_arrays_of_arrow() {
+    if !has("cc") {
+        return;
+    }
+    let folder = Folder::new("arrow");
+    let program = folder.0.join("arrow");
+    let options = ["-std=c99", "-O1", "-D_POSIX_C_SOURCE=200809L"];
+    compile("cc", &options, &Path::new(HERE).join("tests/arrow.c"), &program, true);
+    assert_eq!(text(run(Command::new(&program).args(["60", "1", "20000"]))), "20000 arrays\n");
+    if has("valgrind") {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--error-exitcode=9", "-q"]).arg(&program).args(["600", "20001", "300"]);
+        assert_eq!(text(run(&mut valgrind)), "300 arrays\n");
+    }
+}
+
+/// Every program of the normal library runs with the checked one, which finds what the normal one cannot.
+#[test]
+#[ignore = "compiles the library once more: .ci/run"]
+fn handles_that_were_freed_or_that_two_threads_use() {
+    if !has("cc") {
+        return;
+    }
+    let folder = Folder::new("checked");
+    let built = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("c-checked");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "fibula-c", "--features", "checked", "--target-dir"]);
+    run(cargo.arg(&built).current_dir(HERE));
+    let mut install = Command::new(Path::new(HERE).join("install"));
+    install.env_remove("DESTDIR").arg("--prefix").arg(&folder.0).arg("--from").arg(libraries());
+    run(install.arg("--checked").arg(built.join("debug")));
+    let checked = folder.0.join("lib/fibula-checked");
+    let program = folder.0.join("program");
+    for (source, options) in [("checked", ["-std=c11", "-O1"]), ("calls", ["-std=c99", "-O1"])] {
+        let path = Path::new(HERE).join(format!("tests/{source}.c"));
+        compile("cc", &options, &path, &program, true);
+        let file = folder.0.join("lengths.fibula");
+        with_lengths(&file);
+        with_planb(&folder.0);
+        let mut command = Command::new(&program);
+        command.env("LD_LIBRARY_PATH", &checked).arg(&folder.0).arg(&file);
+        assert_eq!(text(run(&mut command)), "", "{source}.c");
+    }
+}
+
 /// Writes a file that knows the lengths of matched prefixes, as `fibula compile --with-length` does.
 fn with_lengths(path: &Path) {
     let mut ribs = DualRib::default();

@@ -104,6 +104,7 @@ impl Fault {
             "published" => vec!["test", "--package", "fibula-published", "--lib"],
             "column" => vec!["test", "--package", "fibula-column", "--test", "column"],
             "columns" => vec!["test", "--package", "fibula-column", "--lib"],
+            "programs" => vec!["test", "--package", "fibula-c", "--test", "programs"],
             "feed" => vec!["test", "--package", "fibula-feed", "--lib"],
             "lab" => vec!["test", "--package", "fibula-lab", "--lib"],
             "routers" => vec!["test", "--package", "fibula-router", "--lib"],

@@ -19,6 +19,7 @@ pub(crate) const COMMAND: Program = Program { name: "fibula", package: "fibula-c
 pub(crate) const LABORATORY: Program =
     Program { name: "fibula-lab", package: "fibula-lab", features: "fibula-cli/parquet" };
 pub(crate) const LIBRARY: Program = Program { name: "libfibula", package: "fibula-c", features: "" };
+const CHECKED_LIBRARY: Program = Program { features: "checked", ..LIBRARY };
 
 /// What the packages of one machine are made of.
 pub(crate) struct Built {
@@ -27,6 +28,8 @@ pub(crate) struct Built {
     pub(crate) laboratory: PathBuf,
     /// The folder of `libfibula.so` and `libfibula.a`.
     pub(crate) libraries: PathBuf,
+    /// The folder of the checked `libfibula.so`.
+    pub(crate) checked: PathBuf,
 }
 
 impl Built {
@@ -35,13 +38,16 @@ impl Built {
         let target = &release.compiler.target;
         println!("{target}: {}", standard_library(target)?.ok_or("no standard library for this machine")?);
         let library = compile(target, &LIBRARY, profile.unwrap_or("library"))?;
+        let checked = compile(target, &CHECKED_LIBRARY, profile.unwrap_or("library"))?;
+        let folder = |library: &Path| library.parent().map(Path::to_owned).ok_or("a library without a folder");
         let built = Self {
             target: target.clone(),
             command: compile(target, &COMMAND, profile.unwrap_or("release"))?,
             laboratory: compile(target, &LABORATORY, profile.unwrap_or("release"))?,
-            libraries: library.parent().ok_or("a library without a folder")?.to_owned(),
+            libraries: folder(&library)?,
+            checked: folder(&checked)?,
         };
-        for file in [&built.command, &built.laboratory, &library] {
+        for file in [&built.command, &built.laboratory, &library, &checked] {
             super::glibc::check(file)?;
         }
         Ok(built)
@@ -50,7 +56,8 @@ impl Built {
 
 /// Compiles a program, and returns where it is.
 pub(crate) fn compile(triple: &str, program: &Program, profile: &str) -> Outcome<PathBuf> {
-    let folder = target().join("dist");
+    // The library's file has one name, whatever its features.
+    let folder = target().join(if program.features == CHECKED_LIBRARY.features { "dist-checked" } else { "dist" });
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root()).args(["build", "--locked", "--profile", profile, "--target", triple]);
     cargo.args(["--package", program.package]).arg("--target-dir").arg(&folder);

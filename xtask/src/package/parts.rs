@@ -42,8 +42,8 @@ pub(crate) const PARTS: [Part; 4] = [
         name: "libfibula-dev",
         debian_section: "libdevel",
         summary: "longest-prefix match for IPv4 and IPv6 - development files",
-        description: "The headers for C and C++, the archive for static programs, files for pkg-config and CMake, and \
-                      examples.",
+        description: "The headers for C and C++, the archive for static programs, files for pkg-config and CMake, examples, \
+                      and a library that finds misuse of handles.",
         programs: &[&LIBRARY],
     },
     Part {
@@ -127,7 +127,7 @@ fn library(stage: &Stage<'_>, built: &Built, places: &Places, development: bool)
     let version = &stage.release.version;
     let mut install = stage.release.command(&root().join("bindings/c/install").to_string_lossy());
     install.env("DESTDIR", &stage.root).args(["--prefix", "/usr", "--libdir", &places.libraries]);
-    run(install.arg("--from").arg(&built.libraries))?;
+    run(install.arg("--from").arg(&built.libraries).arg("--checked").arg(&built.checked))?;
     let folder = stage.root.join("usr").join(&places.libraries);
     if development {
         for name in [format!("libfibula.so.{version}"), "libfibula.so.0".to_owned()] {
@@ -149,7 +149,7 @@ fn library(stage: &Stage<'_>, built: &Built, places: &Places, development: bool)
             }
         }
     } else {
-        for name in ["pkgconfig", "cmake"] {
+        for name in ["pkgconfig", "cmake", "fibula-checked"] {
             fs::remove_dir_all(folder.join(name))?;
         }
         for name in ["libfibula.so", "libfibula.a"] {
