@@ -24,10 +24,11 @@ cargo xtask build-cost [--check | --record]
 cargo xtask picture [--check]         docs/crates.svg and the table of crates in ARCHITECTURE.md, from cargo metadata; --check compares
 cargo xtask words [--check]           type names with several meanings within a crate, circles of imports, and how comments are
                                       written, into records/words.json; --check refuses what got worse
-cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--fresh] [--check]
+cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--share K/N] [--fresh] [--check]
                                       mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
-                                      (200, 1), --all takes every mutant, and every folder where none is named; --fresh forgets
-                                      earlier runs; --check runs the tests once, without a mutant. Needs cargo-mutants
+                                      (200, 1), --all takes every mutant, and every folder where none is named; --share
+                                      runs one in N of them, and writes the record when none is left; --fresh forgets earlier runs;
+                                      --check runs the tests once, without a mutant. Needs cargo-mutants
 cargo xtask package [--output DIR] [--profile NAME] [deb | rpm | archive | container]...
                                       packages to install, static archives, the file system of a container, lists of what is inside and
                                       checksums, into target/packages; --profile compiles faster, for tests

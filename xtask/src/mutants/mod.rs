@@ -24,6 +24,8 @@ struct Chosen {
     all: bool,
     /// Earlier runs are forgotten.
     fresh: bool,
+    /// Of the mutants that are left, these alone: the first number from 1 to the second.
+    share: Option<(usize, usize)>,
     /// Nothing is mutated: the tests are run in the small crates.
     check: bool,
 }
@@ -54,8 +56,15 @@ pub(crate) fn mutants(arguments: &[&str]) -> Outcome<Option<End>> {
 }
 
 fn parse(arguments: &[&str]) -> Result<Chosen, String> {
-    let mut chosen =
-        Chosen { folders: Vec::new(), sample: 200, seed: 1, all: false, fresh: false, check: false };
+    let mut chosen = Chosen {
+        folders: Vec::new(),
+        sample: 200,
+        seed: 1,
+        all: false,
+        fresh: false,
+        share: None,
+        check: false,
+    };
     let mut arguments = arguments.iter();
     while let Some(&argument) = arguments.next() {
         let mut number = || {
@@ -65,6 +74,7 @@ fn parse(arguments: &[&str]) -> Result<Chosen, String> {
         match argument {
             "--sample" => chosen.sample = number()? as usize,
             "--seed" => chosen.seed = number()?,
+            "--share" => chosen.share = Some(share(arguments.next())?),
             "--all" => chosen.all = true,
             "--fresh" => chosen.fresh = true,
             "--check" => chosen.check = true,
@@ -81,6 +91,13 @@ fn parse(arguments: &[&str]) -> Result<Chosen, String> {
         chosen.folders.extend(FOLDERS);
     }
     if chosen.folders.is_empty() { Err(format!("name folders: {}", names())) } else { Ok(chosen) }
+}
+
+/// Reads a share as 3/40.
+fn share(value: Option<&&str>) -> Result<(usize, usize), String> {
+    let numbers = value.and_then(|value| value.split_once('/'));
+    let share = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    share.filter(|&(k, n)| (1..=n).contains(&k)).ok_or_else(|| "--share needs a share, as 3/40".to_owned())
 }
 
 fn names() -> String {
@@ -104,6 +121,8 @@ mod tests {
             (&["nets"], "no folder 'nets': there are net"),
             (&["net", "--seed"], "--seed needs a number"),
             (&["net", "--seed", "x"], "--seed: 'x' is not a number"),
+            (&["net", "--share", "0/4"], "--share needs a share, as 3/40"),
+            (&["net", "--share", "5/4"], "--share needs a share, as 3/40"),
             (&["net", "--al"], "unknown option '--al'"),
         ] {
             let said = names(wrong).unwrap_err();

@@ -140,6 +140,22 @@ fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { (1000.0 * part as f64 / whole as f64).round_ties_even() / 10.0 }
 }
 
+/// Returns the committed record of a folder.
+fn before(folder: &Folder) -> Outcome<Option<Record>> {
+    let path = Record::path(folder.name);
+    Ok(match std::fs::read_to_string(&path) {
+        Ok(text) => Some(Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?),
+        Err(_) => None,
+    })
+}
+
+/// Prints what became of a share of a folder's mutants, and returns whether all were run and every survivor is explained in the record.
+pub(super) fn judge_share(folder: &Folder, chosen: usize, fates: &BTreeMap<&str, Fate>) -> Outcome<bool> {
+    let record = Record::new(folder.name, None, [chosen, chosen], fates, before(folder)?.as_ref());
+    record.judge();
+    Ok(record.run == chosen && record.survivors.iter().all(|survivor| !survivor.why.is_empty()))
+}
+
 /// Writes the record of a folder, and returns whether it is good: all chosen mutants were run, enough were killed, every survivor is
 /// explained, and few timed out.
 pub(super) fn write(
@@ -149,10 +165,7 @@ pub(super) fn write(
     fates: &BTreeMap<&str, Fate>,
 ) -> Outcome<bool> {
     let path = Record::path(folder.name);
-    let before = match std::fs::read_to_string(&path) {
-        Ok(text) => Some(Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?),
-        Err(_) => None,
-    };
+    let before = before(folder)?;
     let seed = (!chosen.all).then_some(chosen.seed);
     let mut record = Record::new(folder.name, seed, counts, fates, before.as_ref());
     let commit = output(Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()))?;

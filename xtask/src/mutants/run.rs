@@ -114,7 +114,9 @@ pub(super) fn run(folder: &Folder, chosen: &Chosen) -> Outcome<bool> {
     let stamps = stamps(&place, &everything)?;
     let current =
         |results: &Results, name: &str| results.get(name).is_some_and(|kept| kept.holds(&stamps[name]));
-    let missing: Vec<&str> = wanted.iter().copied().filter(|name| !current(&results, name)).collect();
+    let (first, step) = chosen.share.unwrap_or((1, 1));
+    let shared: Vec<&str> = wanted.iter().copied().skip(first - 1).step_by(step).collect();
+    let missing: Vec<&str> = shared.iter().copied().filter(|name| !current(&results, name)).collect();
     println!(
         "{}: {} mutants, {} chosen, {} to run",
         folder.name,
@@ -131,6 +133,12 @@ pub(super) fn run(folder: &Folder, chosen: &Chosen) -> Outcome<bool> {
         absorb(&mut results, &output, &everything, &stamps)?;
         fs::write(&state, serde_json::to_string_pretty(&results)? + "\n")?;
         ended?;
+    }
+    if step > 1 && wanted.iter().any(|name| !current(&results, name)) {
+        // The record waits for the other shares.
+        let fates =
+            shared.iter().filter(|name| current(&results, name)).map(|&name| (name, results[name].outcome));
+        return record::judge_share(folder, shared.len(), &fates.collect());
     }
     let done = wanted.iter().filter(|name| current(&results, name));
     let fates = done.map(|&name| (name, results[name].outcome)).collect();

@@ -1,9 +1,9 @@
 //! Plants every fault of `faults.toml` in a copy of the sources and checks that its test fails.
 //!
-//! `cargo run --release -p fibula-proof --bin faults [--changed] [--minutes N] [NAME-PART]`. A fault that was caught is in
+//! `cargo run --release -p fibula-proof --bin faults [--changed] [--minutes N] [NAME-PART] | --count`. A fault that was caught is in
 //! `records/faults.tsv`, which this writes after each; it is planted again when it or its folder has changed since, or when its name
 //! has the part. With `--changed`, faults that were never planted are left out. With `--minutes`, those that are not planted in that time
-//! are left out, which the last lines say, and the next run goes on with them. Exit code 1 when a fault goes unnoticed. Several copies
+//! are left out, which the last lines say, and the next run goes on with them. `--count` prints how many of all are caught. Exit code 1 when a fault goes unnoticed. Several copies
 //! work side by side, one a core, each on the faults of one test target at a time: the first build of a target takes as long as
 //! dozens of faults.
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool, AnyError> {
-    let Arguments { changed, minutes, wanted } = Arguments::parse(std::env::args().skip(1))?;
+    let Arguments { changed, minutes, count, wanted } = Arguments::parse(std::env::args().skip(1))?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
     let all = fault::list()?;
@@ -59,6 +59,10 @@ fn run() -> Result<bool, AnyError> {
         if is_meant {
             faults.push(fault.clone());
         }
+    }
+    if count {
+        println!("{} of {}", all.len() - faults.len(), all.len());
+        return Ok(true);
     }
     let count = faults.len();
     if !has_dpdk() {
@@ -141,17 +145,20 @@ impl Known {
 struct Arguments {
     changed: bool,
     minutes: Option<u64>,
+    /// None is planted.
+    count: bool,
     /// A part of the names of the faults to plant.
     wanted: Option<String>,
 }
 
 impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, AnyError> {
-        const USAGE: &str = "usage: faults [--changed] [--minutes N] [NAME-PART]";
+        const USAGE: &str = "usage: faults [--changed] [--minutes N] [NAME-PART] | --count";
         let mut arguments = Self::default();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--changed" => arguments.changed = true,
+                "--count" => arguments.count = true,
                 "--minutes" => {
                     arguments.minutes = Some(words.next().and_then(|n| n.parse().ok()).ok_or(USAGE)?);
                 }

@@ -6,4 +6,5 @@ mod cookbook;
 mod engine_folders;
 mod published;
 mod rpki;
+mod scheduled;
 mod serde;

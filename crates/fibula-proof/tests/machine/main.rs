@@ -1,4 +1,5 @@
 //! Runs the test machine: `cargo test -p fibula-proof --test machine [NAME]`. Its tests are made for each registry entry.
+//! With `FIBULA_SHARE=3/40` it runs one in forty of them, from the third on.
 
 mod answers;
 mod cases;
@@ -27,7 +28,7 @@ use fibula_proof::verdict::Failure;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match all() {
+    let trials = match all().and_then(|trials| share(trials, &arguments)) {
         Ok(trials) => trials,
         Err(failure) => {
             eprintln!("the test machine cannot start: {}", failure.message().unwrap_or("unknown reason"));
@@ -61,6 +62,24 @@ fn all() -> Result<Vec<Trial>, Failure> {
     trials.extend(cases::trials()?);
     trials.extend(data::trials());
     Ok(trials)
+}
+
+/// Keeps every n-th of the tests that the arguments choose, where `FIBULA_SHARE` is `k/n`: the shares 1 to n are all of them.
+///
+/// # Errors
+/// When it is set to something else.
+fn share(trials: Vec<Trial>, arguments: &Arguments) -> Result<Vec<Trial>, Failure> {
+    let Ok(wanted) = std::env::var("FIBULA_SHARE") else { return Ok(trials) };
+    let parts = wanted.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    let Some((k, n)) = parts.filter(|&(k, n): &(usize, usize)| (1..=n).contains(&k)) else {
+        return Err(format!("FIBULA_SHARE: '{wanted}' is no share: 1/40 to 40/40 are").into());
+    };
+    let is_chosen = |trial: &Trial| match &arguments.filter {
+        Some(filter) if arguments.exact => trial.name() == filter,
+        Some(filter) => trial.name().contains(filter.as_str()),
+        None => true,
+    };
+    Ok(trials.into_iter().filter(is_chosen).skip(k - 1).step_by(n).collect())
 }
 
 /// Returns whether all cases are wanted, also those that take hours.
