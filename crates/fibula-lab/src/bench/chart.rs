@@ -6,6 +6,7 @@
 
 use core::fmt;
 
+use super::document::STALE;
 use super::row::Row;
 use fibula_workload::drawing::{BAR_CLASSES, Drawing, Scale};
 
@@ -30,7 +31,17 @@ const FILL: f64 = 0.82;
 /// # Errors
 /// When there is nothing to draw.
 pub fn svg(title: &str, subtitle: &str, rows: &[&Row]) -> Result<String, ChartError> {
-    let chart = Bars::new(rows);
+    svg_marked(title, subtitle, rows, &|_| false)
+}
+
+/// The same, with a mark at the engines that were measured before their code changed.
+pub(super) fn svg_marked(
+    title: &str,
+    subtitle: &str,
+    rows: &[&Row],
+    is_stale: &dyn Fn(&Row) -> bool,
+) -> Result<String, ChartError> {
+    let chart = Bars { is_stale, ..Bars::new(rows) };
     if chart.max <= 0.0 {
         return Err(ChartError("no row has a rate"));
     }
@@ -80,6 +91,8 @@ struct Bars<'a> {
     ways: Vec<BarKey>,
     /// The greatest rate.
     max: f64,
+    /// Whether a row was measured before the code of its engine changed.
+    is_stale: &'a dyn Fn(&Row) -> bool,
 }
 
 impl<'a> Bars<'a> {
@@ -105,7 +118,7 @@ impl<'a> Bars<'a> {
             }
         }
         let max = rows.iter().filter_map(|row| row.mlps_max).fold(0.0, f64::max);
-        Self { groups, ways, max }
+        Self { groups, ways, max, is_stale: &|_| false }
     }
 
     fn draw(&self, title: &str, subtitle: &str) -> String {
@@ -144,6 +157,7 @@ impl<'a> Bars<'a> {
         let first = group[0];
         let name = match first.rival {
             true => format!("{} (rival)", first.engine),
+            false if (self.is_stale)(first) => format!("{} {STALE}", first.engine),
             false => first.engine.clone(),
         };
         let middle = top + places(group) / 2.0 * BAR;

@@ -50,13 +50,17 @@ pub fn document(records: &[Record], updates: &[UpdateRecord], command: &str, fol
                 format!("{}-{}-{family}-{}", record.machine.slug(), slug(&record.table.name), slug(traffic));
             let name = format!("{folder}/{name}.svg");
             let heading = format!("{}: {} {}", record.table.name, title(family), traffic.to_uppercase());
-            let below =
+            let mut below =
                 format!("{}, {} prefixes, {}", record.machine.name(), grouped(rows[0].routes), record.date);
-            if let Ok(svg) = chart::svg(&heading, &below, &rows) {
+            let is_stale = |row: &Row| !row.rival && record.is_stale(&row.engine);
+            if rows.iter().any(|row| is_stale(row)) {
+                below.push_str(&format!("; {STALE}: its code has changed since"));
+            }
+            if let Ok(svg) = chart::svg_marked(&heading, &below, &rows, &is_stale) {
                 let _ = write!(text, "![{heading}: million lookups a second]({name})\n\n");
                 charts.push((name, svg));
             }
-            rates(&mut text, &rows);
+            rates(&mut text, &rows, &is_stale);
         }
     }
     let mut document = Document { text, charts };
@@ -70,7 +74,8 @@ In brackets are the instruction set or the batch that was fastest, and the width
 of it; `~` marks a median with an interval wider than 20 %, too noisy to be compared. *Ratios* are compared run by run,
 which noise that slows everything does not change; they have their 95 % intervals. Every answer was compared with an
 oracle's in the same run. Compare only figures of the same table and machine. A record is of the code of its commit, and says
-nothing of what changed since: `git log COMMIT.. -- crates/fibula/src` lists that.
+nothing of what changed since: `git log COMMIT.. -- crates/fibula/src` lists that. † marks an engine whose code, or code that it
+uses, is another today, or not known to be the same.
 
 Each instruction set was measured in batches of 256, and in other batches the one that was the fastest there. Oracles and
 rivals other than DPDK and PlanB were measured with single keys and in batches of 256 only.
@@ -89,6 +94,17 @@ pub(super) fn title(family: &str) -> &str {
         "ipv6" => "IPv6",
         other => other,
     }
+}
+
+/// Marks what was measured before its code changed.
+pub(super) const STALE: &str = "†";
+
+/// Whether a row was measured before the code of its engine changed.
+type IsStale<'a> = &'a dyn Fn(&Row) -> bool;
+
+/// Returns an engine's name as a cell of a table.
+fn cell_name(row: &Row, is_stale: IsStale<'_>) -> String {
+    format!("`{}`{}", row.engine, if is_stale(row) { STALE } else { "" })
 }
 
 /// Returns the families and kinds of traffic of a benchmark record, in the order of its rows.
@@ -248,35 +264,35 @@ fn remark(row: &Row) -> String {
 
 /// Writes the tables of one kind of traffic: by batch at the fastest instruction set; our engines against others; by
 /// instruction set at the fastest batch; the larger key set; keys in network order.
-fn rates(text: &mut String, rows: &[&Row]) {
+fn rates(text: &mut String, rows: &[&Row], is_stale: IsStale<'_>) {
     let of = |order: &str, many: bool| -> Vec<&Row> {
         rows.iter().copied().filter(|row| (row.order == order) && row.many_keys == many).collect()
     };
     let (host, network, many) = (of("host", false), of("network", false), of("host", true));
     let isa = |row: &Row| row.isa.clone();
-    table(text, &host, |row| (row.threads, row.batch), way_title, isa);
-    ratios(text, &host);
+    table(text, is_stale, &host, |row| (row.threads, row.batch), way_title, isa);
+    ratios(text, &host, is_stale);
     let one: Vec<&Row> = host.into_iter().filter(|row| row.threads == 1 && row.batch > 1).collect();
     let sets = isas(one.iter().copied());
     if sets.len() > 1 {
         let at = |row: &Row| sets.iter().position(|&isa| isa == row.isa);
         let name = |at: &Option<usize>| at.map_or(String::new(), |at| sets[at].to_owned());
         text.push_str("By instruction set, each at its fastest batch:\n\n");
-        table(text, &one, at, name, |row| row.batch.to_string());
+        table(text, is_stale, &one, at, name, |row| row.batch.to_string());
     }
     if let Some(row) = many.first() {
         let _ = write!(text, "With {} keys:\n\n", grouped(row.key_set));
-        table(text, &many, |row| (row.threads, row.batch), way_title, isa);
-        ratios(text, &many);
+        table(text, is_stale, &many, |row| (row.threads, row.batch), way_title, isa);
+        ratios(text, &many, is_stale);
     }
     if !network.is_empty() {
         text.push_str("Keys in network order:\n\n");
-        table(text, &network, |row| (row.threads, row.batch), way_title, isa);
+        table(text, is_stale, &network, |row| (row.threads, row.batch), way_title, isa);
     }
 }
 
 /// Writes the ratios of our engines to the best of DPDK's tables and of the published engines in the same batch.
-fn ratios(text: &mut String, rows: &[&Row]) {
+fn ratios(text: &mut String, rows: &[&Row], is_stale: IsStale<'_>) {
     let rows: Vec<&Row> =
         rows.iter().copied().filter(|row| row.threads == 1 && !row.mlps_runs.is_empty()).collect();
     let rate = |row: &&&Row| row.mlps_median.unwrap_or(0.0);
@@ -284,29 +300,31 @@ fn ratios(text: &mut String, rows: &[&Row]) {
         rows.iter().filter(|row| is(row)).max_by(|a, b| rate(a).total_cmp(&rate(b))).copied()
     };
     let batches: BTreeSet<usize> = rows.iter().map(|row| row.batch).collect();
-    let mut ours: Vec<&str> = Vec::new();
+    let mut ours: Vec<&Row> = Vec::new();
     for row in rows.iter().filter(|row| row.is_ours()) {
-        if !ours.contains(&&*row.engine) {
-            ours.push(&row.engine);
+        if ours.iter().all(|other| other.engine != row.engine) {
+            ours.push(row);
         }
     }
     let cell = |name: &str, batch: usize| {
         let own = fastest(&|row| row.is_ours() && row.engine == name && row.batch == batch)?;
         let peer = fastest(&|row| !row.is_ours() && peers::is_peer(&row.engine) && row.batch == batch)?;
         let Interval { low, median, high } = Interval::of_ratios(&own.mlps_runs, &peer.mlps_runs)?;
-        Some(format!(" {median:.2} ({low:.2}-{high:.2}) `{}` |", peer.engine))
+        Some(format!(" {median:.2} ({low:.2}-{high:.2}) {} |", cell_name(peer, is_stale)))
     };
-    let lines: Vec<(&str, Vec<Option<String>>)> =
-        ours.iter().map(|&name| (name, batches.iter().map(|&batch| cell(name, batch)).collect())).collect();
+    let lines: Vec<(&Row, Vec<Option<String>>)> = ours
+        .iter()
+        .map(|&row| (row, batches.iter().map(|&batch| cell(&row.engine, batch)).collect()))
+        .collect();
     if lines.iter().all(|(_, cells)| cells.iter().all(Option::is_none)) {
         return;
     }
     text.push_str("Ratios to the best of DPDK's tables and the published engines in the same batch:\n\n");
     let heads: String = batches.iter().map(|batch| format!(" batch {batch} |")).collect();
     let _ = writeln!(text, "| engine |{heads}\n|---|{}", "--:|".repeat(batches.len()));
-    for (name, cells) in lines {
+    for (row, cells) in lines {
         let cells: String = cells.into_iter().map(|cell| cell.unwrap_or_else(|| " - |".to_owned())).collect();
-        let _ = writeln!(text, "| `{name}` |{cells}");
+        let _ = writeln!(text, "| {} |{cells}", cell_name(row, is_stale));
     }
     text.push('\n');
 }
@@ -322,6 +340,7 @@ fn way_title((threads, batch): &(usize, usize)) -> String {
 /// width of its interval and the note that `note` gives for its row.
 fn table<C: Ord>(
     text: &mut String,
+    is_stale: IsStale<'_>,
     rows: &[&Row],
     column: impl Fn(&Row) -> C,
     title: impl Fn(&C) -> String,
@@ -350,7 +369,8 @@ fn table<C: Ord>(
                 format!(" {noisy}{} ({}, {width:.0} %{scaling}) |", chart::number(rate), note(row))
             })
         };
-        let _ = writeln!(text, "| `{}` |{}", row.engine, columns.iter().map(cell).collect::<String>());
+        let cells: String = columns.iter().map(cell).collect();
+        let _ = writeln!(text, "| {} |{cells}", cell_name(row, is_stale));
     }
     text.push('\n');
 }

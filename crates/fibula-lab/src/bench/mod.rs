@@ -61,6 +61,7 @@ mod record;
 mod row;
 mod runner;
 pub mod schedule;
+mod sources;
 mod summary;
 pub mod updates;
 

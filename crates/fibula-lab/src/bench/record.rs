@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Plan;
 use super::program::Program;
 use super::row::Row;
+use super::sources::{self, Digests};
 use fibula_workload::machine::{Machine, slug};
 
 /// A benchmark record: the results for one table on one machine, with everything they depend on. Those of lookups have a
@@ -36,6 +37,9 @@ pub struct Record<P = Plan, R = Row> {
     pub machine: Machine,
     /// The program and its system.
     pub program: Program,
+    /// A digest of the code of each engine that there was; none in records of before there were digests.
+    #[serde(default, skip_serializing_if = "Digests::is_empty")]
+    pub sources: Digests,
     /// The plan.
     pub plan: P,
     /// The results.
@@ -73,6 +77,7 @@ impl<P, R> Record<P, R> {
             recorded: None,
             machine: Machine::this(),
             program: Program::this(),
+            sources: sources::today().clone(),
             plan,
             rows,
         }
@@ -92,6 +97,16 @@ impl Record {
             }
         }
         Self::with_sizes(date, table, families, plan, rows)
+    }
+}
+
+impl<P, R> Record<P, R> {
+    /// Returns whether it is out of date for an engine of today: the code that the engine is made of was another, or is not known.
+    #[must_use]
+    pub fn is_stale(&self, engine: &str) -> bool {
+        // Before a colon, the name of a variant is that of its engine.
+        let kind = engine.split(':').next().unwrap_or(engine);
+        sources::today().get(kind).is_some_and(|today| self.sources.get(kind) != Some(today))
     }
 }
 

@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::chart::number;
-use super::document::grouped;
+use super::document::{STALE, grouped};
 use super::peers;
 use super::record::Record;
 use super::row::Row;
@@ -52,16 +52,24 @@ const HEADING: f64 = 28.0;
 
 /// Draws the summary. Returns `None` if the records lack one of the bars.
 pub(super) fn svg(records: &[Record]) -> Option<String> {
-    let (cpu, ipv4) = group(records, "ipv4", &IPV4)?;
-    let (_, ipv6) = group(records, "ipv6", &IPV6)?;
+    let (record, ipv4) = group(records, "ipv4", &IPV4)?;
+    let (record_of_ipv6, ipv6) = group(records, "ipv6", &IPV6)?;
+    let marked = |record: &Record, rows: Vec<(&str, &'_ Row)>| {
+        rows.into_iter().map(|(name, row)| (mark(record, name, row), row)).collect::<Vec<_>>()
+    };
+    let (ipv4, ipv6) = (marked(record, ipv4), marked(record_of_ipv6, ipv6));
+    let cpu = record.machine.name();
     let max = ipv4.iter().chain(&ipv6).map(|(_, row)| rate(row)).fold(0.0, f64::max);
     let groups = [("IPv4", ipv4), ("IPv6", ipv6)];
     let scale = Scale { left: NAMES, width: WIDTH - NAMES - RIGHT, max };
 
     let title = "Million lookups a second on one core";
-    let subtitle = format!(
+    let mut subtitle = format!(
         "full tables, random addresses that match (MATCH); {cpu}; each at its fastest batch and instruction set"
     );
+    if ipv4.iter().chain(&ipv6).any(|(name, _)| name.ends_with(STALE)) {
+        let _ = write!(subtitle, "; {STALE}: measured before its code changed");
+    }
     let mut drawing = Drawing::new(WIDTH);
     drawing.text("title ink", [24.0, 24.0], title);
     drawing.text("pale", [24.0, 48.0], &subtitle);
@@ -85,17 +93,22 @@ pub(super) fn svg(records: &[Record]) -> Option<String> {
     Some(drawing.finish(bottom + FOOT, said.trim_end_matches(',')))
 }
 
+/// Returns a bar's name, marked if it was measured before the code of its engine changed.
+fn mark(record: &Record, name: &str, row: &Row) -> String {
+    if !row.rival && record.is_stale(&row.engine) { format!("{name} {STALE}") } else { name.to_owned() }
+}
+
 fn rate(row: &Row) -> f64 {
     row.mlps_median.unwrap_or(0.0)
 }
 
-/// Returns the machine and the captioned row of each bar, the fastest first, from the first record that has a row for
+/// Returns the record and the captioned row of each bar, the fastest first, from the first record that has a row for
 /// every bar.
 fn group<'a>(
     records: &'a [Record],
     family: &str,
     bars: &[ChartBar],
-) -> Option<(String, Vec<(&'a str, &'a Row)>)> {
+) -> Option<(&'a Record, Vec<(&'a str, &'a Row)>)> {
     let counts = |row: &&Row| {
         row.family == family
             && row.traffic == TRAFFIC
@@ -114,7 +127,7 @@ fn group<'a>(
         };
         let mut rows = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
         rows.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
-        Some((record.machine.name(), rows))
+        Some((record, rows))
     })
 }
 

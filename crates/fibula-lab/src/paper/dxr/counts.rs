@@ -52,6 +52,38 @@ pub(super) fn table_1(context: &mut Context<'_>, of: &Labelled) -> Result<Vec<Po
     Ok(points)
 }
 
+/// The k of Table 2, all of which the published format has.
+const TABLE_2: [u8; 8] = [16, 17, 18, 19, 20, 21, 23, 24];
+
+/// Returns the memory of each k, and the time of a build. They are built in turn, so that their times can be compared.
+pub(super) fn table_2(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
+    let (_, rib) = context.ipv4(table)?;
+    let (mut bytes, mut times) = ([0.0; TABLE_2.len()], vec![Vec::new(); TABLE_2.len()]);
+    for _ in 0..BUILDS {
+        for (at, &k) in TABLE_2.iter().enumerate() {
+            let begin = Instant::now();
+            let dxr = build(&rib, k)?;
+            times[at].push(begin.elapsed().as_secs_f64() * 1e3);
+            bytes[at] = dxr.statistics().paper_bytes().ok_or("the published format has a count")? as f64;
+        }
+    }
+    let mut points = Vec::new();
+    for (at, k) in TABLE_2.iter().enumerate() {
+        let row = format!("dxr-{k}");
+        let Interval { low, median, high } = Interval::of(&times[at]).ok_or("there are builds")?;
+        points.push(Point::new(row.clone(), "memory", bytes[at] / 1024.0));
+        let (runs, race) = (times[at].clone(), Some("builds by k".to_owned()));
+        points.push(Point {
+            low: Some(low),
+            high: Some(high),
+            runs,
+            race,
+            ..Point::new(row, "build", median)
+        });
+    }
+    Ok(points)
+}
+
 /// Returns how many prefixes of each length a table has.
 pub(super) fn lengths(context: &mut Context<'_>, of: &Labelled) -> Result<Vec<Point>, String> {
     let (_, rib) = context.ipv4(&of.table)?;

@@ -12,6 +12,7 @@ use super::values::{Function, bind};
 /// The functions that the paper's file names.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("dxr/table-1", |file| bind(file, counts::table_1)),
+    ("dxr/table-2", |file| bind(file, counts::table_2)),
     ("dxr/lengths", |file| bind(file, counts::lengths)),
     ("dxr/table-3", |file| bind(file, counts::table_3)),
     ("dxr/by-steps", |file| bind(file, times::by_steps)),

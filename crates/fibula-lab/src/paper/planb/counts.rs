@@ -125,13 +125,13 @@ pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) ->
     let removals: Vec<Change<u128>> = all.iter().map(|route| Change::Remove(route.prefix)).collect();
     let inserts: Vec<Change<u128>> = all.iter().map(|&route| Change::Insert(route)).collect();
     let mut after: Rib<u128> = (*rib).clone();
-    let names = ["planb", "poptrie"];
+    let names = ["planb", "poptrie", "cp-trie", "neurotrie", "hbs"];
     let mut fibs: Vec<Box<dyn Fib<u128>>> = Vec::new();
     for name in names {
         let engine = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
         fibs.push(engine.build_updatable(&*rib, Limits::default()).map_err(|error| error.to_string())?);
     }
-    let (mut builds, mut changes) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut builds, mut changes) = (vec![Vec::new(); names.len()], vec![Vec::new(); names.len()]);
     for _ in 0..runs {
         for (at, name) in names.iter().enumerate() {
             let engine = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;

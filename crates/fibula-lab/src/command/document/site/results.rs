@@ -47,6 +47,7 @@ fn data(record: &Record, folder: &Path) -> Value {
                 row.lookup_bytes,
                 row.build_time_ms,
                 row.wrong,
+                !row.rival && record.is_stale(&row.engine),
             ])
         })
         .collect();
