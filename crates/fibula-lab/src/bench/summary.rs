@@ -54,9 +54,6 @@ const HEADING: f64 = 28.0;
 pub(super) fn svg(records: &[Record]) -> Option<String> {
     let (record, ipv4) = group(records, "ipv4", &IPV4)?;
     let (record_of_ipv6, ipv6) = group(records, "ipv6", &IPV6)?;
-    let marked = |record: &Record, rows: Vec<(&str, &'_ Row)>| {
-        rows.into_iter().map(|(name, row)| (mark(record, name, row), row)).collect::<Vec<_>>()
-    };
     let (ipv4, ipv6) = (marked(record, ipv4), marked(record_of_ipv6, ipv6));
     let cpu = record.machine.name();
     let max = ipv4.iter().chain(&ipv6).map(|(_, row)| rate(row)).fold(0.0, f64::max);
@@ -64,18 +61,19 @@ pub(super) fn svg(records: &[Record]) -> Option<String> {
     let scale = Scale { left: NAMES, width: WIDTH - NAMES - RIGHT, max };
 
     let title = "Million lookups a second on one core";
-    let mut subtitle = format!(
+    let subtitle = format!(
         "full tables, random addresses that match (MATCH); {cpu}; each at its fastest batch and instruction set"
     );
-    if ipv4.iter().chain(&ipv6).any(|(name, _)| name.ends_with(STALE)) {
-        let _ = write!(subtitle, "; {STALE}: measured before its code changed");
+    let mut caption = "million lookups a second, median".to_owned();
+    if groups.iter().flat_map(|(_, bars)| bars).any(|(name, _)| name.ends_with(STALE)) {
+        caption.push_str(&format!("; {STALE}: measured before its code changed"));
     }
     let mut drawing = Drawing::new(WIDTH);
     drawing.text("title ink", [24.0, 24.0], title);
     drawing.text("pale", [24.0, 48.0], &subtitle);
     drawing.legend([NAMES, 74.0], &LEGEND.map(|(class, text)| (class.to_owned(), text.to_owned())));
     let bottom = HEAD + groups.iter().map(|(_, rows)| HEADING + BAR * rows.len() as f64).sum::<f64>() + 8.0;
-    drawing.axis(scale, [HEAD, bottom], "million lookups a second, median");
+    drawing.axis(scale, [HEAD, bottom], &caption);
     let mut said = format!("{title}: {subtitle}.");
     let mut y = HEAD;
     for (family, rows) in &groups {
@@ -93,9 +91,11 @@ pub(super) fn svg(records: &[Record]) -> Option<String> {
     Some(drawing.finish(bottom + FOOT, said.trim_end_matches(',')))
 }
 
-/// Returns a bar's name, marked if it was measured before the code of its engine changed.
-fn mark(record: &Record, name: &str, row: &Row) -> String {
-    if !row.rival && record.is_stale(&row.engine) { format!("{name} {STALE}") } else { name.to_owned() }
+/// Returns the bars with their names marked, where they were measured before the code of the engine changed.
+fn marked<'a>(record: &Record, bars: Vec<(&str, &'a Row)>) -> Vec<(String, &'a Row)> {
+    let is_stale = |row: &Row| !row.rival && record.is_stale(&row.engine);
+    let name = |name, row| if is_stale(row) { format!("{name} {STALE}") } else { String::from(name) };
+    bars.into_iter().map(|(bar, row)| (name(bar, row), row)).collect()
 }
 
 fn rate(row: &Row) -> f64 {
