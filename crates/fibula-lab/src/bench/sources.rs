@@ -27,10 +27,10 @@ const SHARED: [&str; 7] = [
 ];
 
 /// Digests by the names of engines.
-pub type Digests = BTreeMap<String, String>;
+pub(super) type Digests = BTreeMap<String, String>;
 
 /// Returns the digests of the checkout that this program was built in; none outside of a checkout.
-pub fn today() -> &'static Digests {
+pub(super) fn today() -> &'static Digests {
     static TODAY: OnceLock<Digests> = OnceLock::new();
     TODAY.get_or_init(|| {
         let checkout = option_env!("FIBULA_CHECKOUT").map(Path::new);
