@@ -82,12 +82,18 @@ pub(super) struct Neighbours {
     pub(super) most: usize,
     pub(super) requests: usize,
     pub(super) requests_prefix: usize,
+    pub(super) unused: Option<Spanned<u32>>,
 }
 
 impl Default for Neighbours {
     fn default() -> Self {
         let limits = crate::neighbour::Limits::default();
-        Self { most: limits.neighbours, requests: limits.requests, requests_prefix: limits.requests_prefix }
+        Self {
+            most: limits.neighbours,
+            requests: limits.requests,
+            requests_prefix: limits.requests_prefix,
+            unused: None,
+        }
     }
 }
 

@@ -20,6 +20,8 @@ use crate::packet::{ipv4, ipv6};
 
 /// Seconds after which forwarding begins though a feed has no full table.
 const START_AFTER: u32 = 60;
+/// Seconds that an unused neighbour is kept.
+const UNUSED_NEIGHBOURS: u32 = 600;
 /// Bytes of paths and next-hop objects of all feeds, unless the file says otherwise: a full table has some thousand paths of
 /// some hundred bytes each.
 const PATH_BYTES: usize = 256 << 20;
@@ -94,6 +96,15 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
             neighbours: file.neighbours.most,
             requests: file.neighbours.requests,
             requests_prefix: file.neighbours.requests_prefix,
+            unused_ns: 1_000_000_000
+                * u64::from(number(
+                    &text,
+                    file.neighbours.unused.as_ref(),
+                    UNUSED_NEIGHBOURS,
+                    1,
+                    86_400,
+                    "neighbours.unused",
+                )?),
         },
         verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
         history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,

@@ -749,7 +749,12 @@ impl<'l> Router<'l> {
                     self.shared.neighbours.learn(key, mac, true, true, sys::now_ns());
                 }
                 // A request that the kernel does not take is repeated, or the neighbour times out.
-                (Ask::Use(_), Some(device), None) => _ = self.netlink.use_neighbour(device, key.ip()),
+                (Ask::Use(probe), Some(device), None) => {
+                    _ = self.netlink.use_neighbour(device, key.ip());
+                    if probe.mac.is_none() {
+                        _ = self.netlink.ask_for_neighbour(device, key.ip());
+                    }
+                }
                 // It may have been found, or requested again, meanwhile.
                 (Ask::Forget(_), Some(device), None)
                     if self.shared.neighbours.get(&key) == Answer::Unknown =>

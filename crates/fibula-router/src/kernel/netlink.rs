@@ -128,8 +128,8 @@ pub enum Event {
     Neighbour(Neighbour),
     /// A neighbour is gone.
     NeighbourGone(Neighbour),
-    /// The answer to a request is complete.
-    Complete,
+    /// The answer to the request with this sequence number is complete, or it was refused.
+    Complete(u32),
     /// Events were lost, so everything must be read again.
     Lost,
 }
@@ -147,7 +147,7 @@ pub fn decode(mut bytes: &[u8], mut each: impl FnMut(Event)) {
     while let (Some(len), Some(kind)) = (u32_of(bytes, 0), u16_of(bytes, 4)) {
         let Some(message) = bytes.get(16..len as usize) else { return };
         match kind {
-            DONE | ERROR => each(Event::Complete),
+            DONE | ERROR => each(Event::Complete(u32_of(bytes, 8).unwrap_or_default())),
             _ => {
                 if let Some(event) = event(kind, message) {
                     each(event);
@@ -359,13 +359,14 @@ impl Netlink {
 
     fn dump_of(&mut self, kind: u16, body: &[u8], each: &mut dyn FnMut(Event)) -> io::Result<()> {
         self.ask(kind, DUMP, body)?;
-        let mut complete = false;
+        let (asked, mut complete) = (self.sequence, false);
         while !complete {
             if sys::poll(&mut [sys::readable(&self.fd)], 5000)? == 0 {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             self.read(|event| match event {
-                Event::Complete => complete = true,
+                // A refusal may be of an earlier request, whose answer is not waited for.
+                Event::Complete(sequence) => complete |= sequence == asked,
                 event => each(event),
             })?;
         }
@@ -436,6 +437,20 @@ impl Netlink {
         self.ask(NEW_NEIGHBOUR, CREATE, &body)
     }
 
+    /// Requests the kernel to say as an event what it knows of a neighbour. The kernel may have found it long ago. It then reports
+    /// no change when the neighbour is [used](Self::use_neighbour), until it verifies it after 5 s (`delay_first_probe_time`).
+    ///
+    /// # Errors
+    /// When the kernel does not take the request.
+    pub fn ask_for_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
+        let (family, octets) = octets(ip);
+        let mut body = vec![family, 0, 0, 0];
+        body.extend(device.to_ne_bytes());
+        body.extend([0; 4]);
+        put(&mut body, 1, &octets);
+        self.ask(GET_NEIGHBOUR, 0, &body)
+    }
+
     /// Requests the kernel to forget a neighbour.
     ///
     /// # Errors
@@ -470,6 +485,14 @@ mod tests {
                 _ => {}
             })
             .unwrap();
+        assert_eq!(loopback.take().expect("lo").index, 1);
+        // The refusal of an earlier request, here for a device that does not exist, is not the end of an answer.
+        netlink.use_neighbour(u32::MAX, "192.0.2.1".parse().unwrap()).unwrap();
+        let lo = &mut |event| match event {
+            Event::Link(link) if link.name == "lo" => loopback = Some(link),
+            _ => {}
+        };
+        netlink.dump_of(GET_LINK, &[0; 16], lo).unwrap();
         assert_eq!(loopback.expect("lo").index, 1);
         // A neighbour of device 3: 192.0.2.1 at 02:00:00:00:00:09, reachable.
         let mut message = 44u32.to_ne_bytes().to_vec();

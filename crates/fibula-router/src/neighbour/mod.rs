@@ -39,8 +39,6 @@ const REACHABLE_NS: u64 = 30 * SECOND;
 const FAILED_NS: u64 = 3 * SECOND;
 /// How long a request is safe from other requests of its sender. A neighbour of the same network answers in less.
 const ANSWER_NS: u64 = 20_000_000;
-/// How long an unused neighbour is kept.
-const UNUSED_NS: u64 = 600 * SECOND;
 
 /// A neighbour: an address of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -150,11 +148,13 @@ pub struct Limits {
     pub requests: usize,
     /// Most neighbours of a prefix that are being resolved.
     pub requests_prefix: usize,
+    /// How long a stale neighbour that no packet uses is kept.
+    pub unused_ns: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { neighbours: 8192, requests: 256, requests_prefix: 64 }
+        Self { neighbours: 8192, requests: 256, requests_prefix: 64, unused_ns: 600 * SECOND }
     }
 }
 
@@ -349,7 +349,10 @@ impl Neighbours {
             None if !create || full => return false,
             None => {
                 let Some(slot) = self.view.insert(&key, Answer::Known(mac)) else { return false };
-                let entry = Entry { state, mac, tries: 0, due_ns, used_ns: now_ns, slot };
+                // No packet has used it: a stale one is not verified for having been heard of.
+                self.view.take_used(slot);
+                let used_ns = now_ns.saturating_sub(RETRY_NS);
+                let entry = Entry { state, mac, tries: 0, due_ns, used_ns, slot };
                 inner.entries.insert(key, entry);
                 self.changed();
             }
@@ -434,7 +437,7 @@ impl Neighbours {
         let mut inner = self.lock();
         let mut landed = Vec::new();
         let mut failures = false;
-        let view = &self.view;
+        let (view, unused_ns) = (&self.view, self.limits.unused_ns);
         let Inner { entries, kernel, .. } = &mut *inner;
         entries.retain(|&key, entry| {
             if view.take_used(entry.slot) {
@@ -472,7 +475,7 @@ impl Neighbours {
             }
             let gone = match entry.state {
                 State::Failed => entry.due_ns <= now_ns,
-                State::Stale => entry.used_ns + UNUSED_NS <= now_ns,
+                State::Stale => entry.used_ns + unused_ns <= now_ns,
                 _ => false,
             };
             if gone {
@@ -625,7 +628,7 @@ mod tests {
 
     #[test]
     fn a_scan_takes_no_more_than_its_limits() {
-        let limits = Limits { neighbours: 100, requests: 20, requests_prefix: 8 };
+        let limits = Limits { neighbours: 100, requests: 20, requests_prefix: 8, ..Limits::default() };
         let table = Neighbours::new(limits);
         let scan = |prefix: u32| {
             (0..256).filter(|n| table.request(Key::v4(1, prefix + n), Sender::OWN, 0).is_ok()).count()
@@ -646,7 +649,7 @@ mod tests {
     }
     #[test]
     fn a_place_is_shared_by_senders_and_by_those_that_had_their_time() {
-        let limits = Limits { neighbours: 1000, requests: 256, requests_prefix: 64 };
+        let limits = Limits { neighbours: 1000, ..Limits::default() };
         let table = Neighbours::new(limits);
         table.set_kernel(1);
         let (scanner, other) = (Sender::of(0, true, 1 << 64), Sender::of(0, true, 2 << 64));
