@@ -39,7 +39,8 @@ impl Built {
         println!("{target}: {}", standard_library(target)?.ok_or("no standard library for this machine")?);
         let library = compile(target, &LIBRARY, profile.unwrap_or("library"))?;
         let checked = compile(target, &CHECKED_LIBRARY, profile.unwrap_or("library"))?;
-        let folder = |library: &Path| library.parent().map(Path::to_owned).ok_or("a library without a folder");
+        let folder =
+            |library: &Path| library.parent().map(Path::to_owned).ok_or("a library without a folder");
         let built = Self {
             target: target.clone(),
             command: compile(target, &COMMAND, profile.unwrap_or("release"))?,
@@ -57,7 +58,8 @@ impl Built {
 /// Compiles a program, and returns where it is.
 pub(crate) fn compile(triple: &str, program: &Program, profile: &str) -> Outcome<PathBuf> {
     // The library's file has one name, whatever its features.
-    let folder = target().join(if program.features == CHECKED_LIBRARY.features { "dist-checked" } else { "dist" });
+    let folder =
+        target().join(if program.features == CHECKED_LIBRARY.features { "dist-checked" } else { "dist" });
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root()).args(["build", "--locked", "--profile", profile, "--target", triple]);
     cargo.args(["--package", program.package]).arg("--target-dir").arg(&folder);
