@@ -168,19 +168,30 @@ fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {
         .wide();
     for row in rows {
         let interval =
-            row.low.zip(row.high).map_or(String::new(), |(low, high)| format!("{low:.2}-{high:.2}"));
+            row.low.zip(row.high).map_or(String::new(), |(low, high)| format!("{}-{}", short(low), short(high)));
         let error = || row.error.clone().unwrap_or_default();
         grid.row([
             report::title(&row.family).to_owned(),
             row.engine.clone(),
             if row.rival { "rival".to_owned() } else { row.update.clone() },
             what(row),
-            row.median.map_or_else(error, |median| format!("{median:.3} {}", row.unit)),
+            row.median.map_or_else(error, |median| format!("{} {}", short(median), row.unit)),
             interval,
             row.rebuilt.to_string(),
         ]);
     }
     writeln!(out, "{}", grid.render())
+}
+
+/// Returns a figure in a few places, however large it is, so that a table fits into a terminal.
+fn short(figure: f64) -> String {
+    let decimals = match figure.abs() {
+        ..10.0 => 3,
+        ..100.0 => 2,
+        ..1000.0 => 1,
+        _ => 0,
+    };
+    format!("{figure:.decimals$}")
 }
 
 /// Returns the subject of a row, for people.
@@ -194,5 +205,17 @@ fn what(row: &UpdateRow) -> String {
         RowSubject::ReadersIdle => format!("lookups of {at} readers, without the writer"),
         RowSubject::ReadersBeside => format!("lookups of {at} readers while the writer works"),
         RowSubject::WriterBeside => format!("changes while {at} readers look up"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_any_size_have_few_places() {
+        let figures = [0.0, 0.0004, 9.8765, 98.765, 987.65, 98_765.4];
+        let short: Vec<String> = figures.into_iter().map(short).collect();
+        assert_eq!(short, ["0.000", "0.000", "9.877", "98.77", "987.6", "98765"]);
     }
 }
