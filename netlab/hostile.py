@@ -28,10 +28,12 @@ PATIENCE = 5
 def a_route(chance):
     six = chance.random() < 0.4
     bits = 128 if six else 32
-    length = chance.choice([0, bits, chance.randint(1, bits)])
+    often = chance.random() < 0.7
+    length = bits if often else chance.choice([0, bits, chance.randint(1, bits)])
     kind = chance.choice([NEW_ROUTE, NEW_ROUTE, NEW_ROUTE, DELETED_ROUTE])
     body = struct.pack("=BBBBBBBBI", 10 if six else 2, length, 0, 0, 254, 11, 0, chance.choice([1, 1, 1, 6, 7, 8, 9]), 0)
-    body += attribute(1, chance.randbytes(bits // 8))
+    # Often one of few prefixes, so that routes are also replaced and deleted.
+    body += attribute(1, (random.Random(chance.randint(1, 6000)) if often else chance).randbytes(bits // 8))
     way = chance.random()
     if way < 0.4:
         body += attribute(5, chance.randbytes(bits // 8)) + attribute(4, struct.pack("=I", chance.randint(1, 9)))

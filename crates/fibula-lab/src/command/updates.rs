@@ -167,8 +167,10 @@ fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {
         .right(&[4, 5, 6])
         .wide();
     for row in rows {
-        let interval =
-            row.low.zip(row.high).map_or(String::new(), |(low, high)| format!("{}-{}", short(low), short(high)));
+        let interval = row
+            .low
+            .zip(row.high)
+            .map_or(String::new(), |(low, high)| format!("{}-{}", short(low), short(high)));
         let error = || row.error.clone().unwrap_or_default();
         grid.row([
             report::title(&row.family).to_owned(),

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fibula::net::NextHop;
+
 use super::install::Install;
 use super::takeover::{Given, Predecessor};
 use super::{Level, RunError, machine_error};
@@ -26,7 +28,6 @@ use crate::feed::server::{self, Server};
 use crate::feed::sessions::{Limits, Protocol};
 use crate::feed::state::Phase;
 use crate::feed::{Rib, lock};
-use crate::forward::fabric::Fabric;
 use crate::kernel::sys;
 
 /// Most prefixes handled in one turn of the main thread.
@@ -56,6 +57,8 @@ pub(super) struct Feeds {
     /// The state of each feed that was logged last: its phase, whether it is overrun, and the number of strangers.
     told: Vec<(Phase, bool, usize)>,
     next_tick_ns: u64,
+    /// Numbers of next hops that no route has any more, and the fabric without them: free once all workers have that.
+    retired: Option<(u64, Vec<NextHop>)>,
     /// A table has refused routes since the last tick. This is logged once a tick.
     is_refused: bool,
 }
@@ -224,7 +227,7 @@ impl super::Router<'_> {
         }
         // Publish the next hops first: a worker must know a number before it can find the number in a table.
         if taken.hops {
-            self.publish(Fabric { hops: self.hops.all().to_vec(), ..(*fabric).clone() });
+            self.publish(fabric.with_hops(self.hops.all()));
         }
         let feeds = &mut self.feeds;
         let Err(error) = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts) else {
@@ -270,19 +273,23 @@ impl super::Router<'_> {
         }
     }
 
+    /// Frees the paths that no route has, and the numbers of their next hops.
     fn collect_paths(&mut self) {
-        let numbers = self.feeds.install.collect(&self.feeds.rib);
-        if numbers.is_empty() {
+        // A worker that has not taken up the fabric may still use one of the numbers from a table.
+        if self.feeds.retired.as_ref().is_some_and(|(version, _)| !self.workers_have(*version)) {
             return;
         }
+        if let Some((_, numbers)) = self.feeds.retired.take() {
+            self.hops.give_back(&numbers);
+        }
+        let mut numbers = self.feeds.install.collect(&self.feeds.rib);
         for &number in &numbers {
             self.hops.set(number, None);
         }
-        let fabric = Fabric { hops: self.hops.all().to_vec(), ..(*self.shared.fabric()).clone() };
-        // A worker that has not taken up the fabric may still use one of these numbers from a table. In that case they are never
-        // reused.
-        if self.publish(fabric) {
-            self.hops.give_back(&numbers);
+        numbers.extend(self.hops.sweep());
+        if !numbers.is_empty() {
+            let version = self.publish(self.shared.fabric().with_hops(self.hops.all()));
+            self.feeds.retired = Some((version, numbers));
         }
     }
 }

@@ -351,8 +351,8 @@ fn content(
     let ways: Vec<Way> = found.iter().map(|way| way.2.clone()).collect();
     let mut members = Vec::new();
     for ((hop, ..), share) in found.into_iter().zip(shares(&ways)) {
-        // Members get permanent numbers, because a reserved number may change its meaning.
-        members.extend(std::iter::repeat_n(hops.number(hop).id(), share));
+        // Members get numbers of their own, because a reserved number may change its meaning.
+        members.extend(std::iter::repeat_n(hops.member(hop).id(), share));
     }
     (!members.is_empty()).then(|| Hop::Group(members.into()))
 }

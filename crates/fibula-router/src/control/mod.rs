@@ -826,17 +826,21 @@ impl<'l> Router<'l> {
         Ok(())
     }
 
-    /// Replaces the fabric, and waits until all workers have taken it up. Returns whether they have.
-    fn publish(&self, fabric: Fabric) -> bool {
+    /// Replaces the fabric, and waits a while until all workers have taken it up. Returns its version.
+    fn publish(&self, fabric: Fabric) -> u64 {
         let version = self.shared.replace(fabric);
         self.alarms.iter().for_each(Alarm::ring);
         let begin = std::time::Instant::now();
-        let have_it = || self.taken.iter().all(|taken| taken.load(Ordering::Acquire) >= version);
         // A worker that has ended never takes it up. Do not wait for it.
-        while !have_it() && begin.elapsed() < TAKE_UP && !self.workers.any_ended() {
+        while !self.workers_have(version) && begin.elapsed() < TAKE_UP && !self.workers.any_ended() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        have_it()
+        version
+    }
+
+    /// Returns whether all workers have taken up this fabric, or a later one.
+    fn workers_have(&self, version: u64) -> bool {
+        self.taken.iter().all(|taken| taken.load(Ordering::Acquire) >= version)
     }
 
     /// Applies a configuration that was read again. If that fails, logs the reason and keeps the old one.

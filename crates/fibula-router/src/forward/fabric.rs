@@ -234,6 +234,25 @@ pub struct Fabric {
     pub own: Own,
 }
 
+impl Fabric {
+    /// Returns the same fabric with these next hops.
+    #[must_use]
+    pub fn with_hops(&self, hops: &[Option<Hop>]) -> Self {
+        let Self { ports, interfaces, vrfs, hops: _, hash, bridge, icmp_rate, martians, own } = self;
+        Self {
+            ports: ports.clone(),
+            interfaces: interfaces.clone(),
+            vrfs: vrfs.clone(),
+            hops: hops.to_vec(),
+            hash: *hash,
+            bridge: *bridge,
+            icmp_rate: *icmp_rate,
+            martians: *martians,
+            own: own.clone(),
+        }
+    }
+}
+
 /// The addresses of interfaces, by VRF.
 #[derive(Debug, Clone, Default)]
 pub struct Own {

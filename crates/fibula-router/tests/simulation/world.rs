@@ -406,10 +406,11 @@ impl World {
     }
 
     fn collect(&mut self) {
-        let numbers = self.install.collect(&self.rib);
+        let mut numbers = self.install.collect(&self.rib);
         for &number in &numbers {
             self.hops.set(number, None);
         }
+        numbers.extend(self.hops.sweep());
         self.fabric = self.hops.all().to_vec();
         self.hops.give_back(&numbers);
         self.check_fabric();
