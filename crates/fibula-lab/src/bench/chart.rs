@@ -6,8 +6,8 @@
 
 use core::fmt;
 
-use super::document::STALE;
 use super::row::Row;
+use super::sources::STALE;
 use fibula_workload::drawing::{BAR_CLASSES, Drawing, Scale};
 
 const WIDTH: f64 = 900.0;

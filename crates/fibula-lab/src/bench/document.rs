@@ -14,6 +14,7 @@ use super::native::KeyPrefetch;
 use super::peers;
 use super::record::Record;
 use super::row::Row;
+use super::sources::STALE;
 use super::summary;
 use super::updates::{self, UpdateRecord};
 use fibula_workload::machine::slug;
@@ -95,9 +96,6 @@ pub(super) fn title(family: &str) -> &str {
         other => other,
     }
 }
-
-/// Marks what was measured before its code changed.
-pub(super) const STALE: &str = "†";
 
 /// Whether a row was measured before the code of its engine changed.
 type IsStale<'a> = &'a dyn Fn(&Row) -> bool;

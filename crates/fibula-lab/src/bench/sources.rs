@@ -1,4 +1,4 @@
-//! What the code of each engine was when it was measured: a digest of its own files and of those that it uses, so that a record says
+//! The code of each engine at the time of its measurement: a digest of its own files and of those that it uses, so that a record says
 //! of which engines it is out of date. Comments, white space, imports and tests do not count, nor do a file's name and place.
 //!
 //! A file outside an engine's folder is one that it uses when the engine, or another file that it uses, names one of the items that
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use fibula_workload::engines::entries;
+
+/// Marks a figure that was measured before its code changed.
+pub(super) const STALE: &str = "†";
 
 /// The folders whose folders are engines.
 const LISTS: [&str; 2] = ["crates/fibula/src/engines", "crates/fibula-published/src"];
@@ -43,7 +46,7 @@ fn of(checkout: &Path) -> io::Result<Digests> {
     let mut shared = Vec::new();
     for path in SHARED {
         for file in files(&checkout.join(path))? {
-            shared.push(Source::read(&file)?);
+            shared.push(SourceFile::read(&file)?);
         }
     }
     let mut folders = Vec::new();
@@ -68,13 +71,13 @@ fn of(checkout: &Path) -> io::Result<Digests> {
 /// An engine's folder.
 struct Folder {
     name: String,
-    files: Vec<Source>,
+    files: Vec<SourceFile>,
 }
 
 impl Folder {
     fn read(path: &Path) -> io::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().replace('_', "-");
-        let files = files(path)?.iter().map(|file| Source::read(file)).collect::<io::Result<_>>()?;
+        let files = files(path)?.iter().map(|file| SourceFile::read(file)).collect::<io::Result<_>>()?;
         Ok(Self { name, files })
     }
 
@@ -82,17 +85,17 @@ impl Folder {
         self.files.iter().any(|file| file.tokens.iter().any(|one| one == token))
     }
 
-    fn digest(&self, shared: &[Source]) -> String {
-        let mut used: Vec<&Source> = self.files.iter().collect();
-        let mut rest: Vec<&Source> = shared.iter().collect();
+    fn digest(&self, shared: &[SourceFile]) -> String {
+        let mut used: Vec<&SourceFile> = self.files.iter().collect();
+        let mut rest: Vec<&SourceFile> = shared.iter().collect();
         let mut at = 0;
         while let Some(source) = used.get(at).copied() {
             let (more, less) = rest.into_iter().partition(|other| source.names(other));
-            used.extend::<Vec<&Source>>(more);
+            used.extend::<Vec<&SourceFile>>(more);
             rest = less;
             at += 1;
         }
-        // In the order of what they hold: a file's name and place do not count.
+        // In the order of their contents: a file's name and place do not count.
         let mut digests: Vec<u64> = used.iter().map(|source| source.digest).collect();
         digests.sort_unstable();
         format!("{:016x}", hash(digests.iter().flat_map(|digest| digest.to_le_bytes())))
@@ -100,13 +103,13 @@ impl Folder {
 }
 
 /// A file's code.
-struct Source {
+struct SourceFile {
     tokens: Vec<String>,
     defines: BTreeSet<String>,
     digest: u64,
 }
 
-impl Source {
+impl SourceFile {
     fn read(path: &Path) -> io::Result<Self> {
         Ok(Self::new(&fs::read_to_string(path)?))
     }
@@ -220,7 +223,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// Returns the tokens without imports, lines of modules, and what is under `#[cfg(test)]`.
+/// Returns the tokens without imports, lines of modules, and items under `#[cfg(test)]`.
 fn compiled(tokens: &[String]) -> Vec<&str> {
     let words: Vec<&str> = tokens.iter().map(String::as_str).collect();
     let mut kept = Vec::with_capacity(words.len());
@@ -275,7 +278,7 @@ fn defined(tokens: &[String]) -> BTreeSet<String> {
                 is_public = true;
                 continue;
             }
-            // pub(crate), pub(in ...), and what stands before `fn`.
+            // pub(crate), pub(in ...), and words before `fn`.
             "(" | ")" | "in" | "crate" | "super" | "self" | "unsafe" | "async" | "extern" | ":" => continue,
             "const" if next(1) == "fn" => continue,
             kind if is_public && KINDS.contains(&kind) => drop(names.insert(next(1).to_owned())),
@@ -291,7 +294,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> u64 {
-        Source::new(text).digest
+        SourceFile::new(text).digest
     }
 
     #[test]
@@ -318,7 +321,7 @@ mod tests {
 
     #[test]
     fn an_engine_changes_with_the_files_that_it_uses_and_no_others() {
-        let folder = |text: &str| Folder { name: "e".to_owned(), files: vec![Source::new(text)] };
+        let folder = |text: &str| Folder { name: "e".to_owned(), files: vec![SourceFile::new(text)] };
         let engine = folder("fn lookup() { Ranges::find() }");
         let parts = |ranges: &str, deep: &str, other: &str| {
             [
@@ -326,7 +329,7 @@ mod tests {
                 format!("pub const fn deep() -> u32 {{ {deep} }}"),
                 format!("pub struct Other; fn g() {{ {other} }}"),
             ]
-            .map(|text| Source::new(&text))
+            .map(|text| SourceFile::new(&text))
         };
         let before = engine.digest(&parts("deep()", "1", "1"));
         assert_eq!(before, engine.digest(&parts("deep()", "1", "2")), "a file that it does not use");

@@ -3,10 +3,11 @@
 use core::fmt::Write as _;
 
 use super::chart::number;
-use super::document::{STALE, grouped};
+use super::document::grouped;
 use super::peers;
 use super::record::Record;
 use super::row::Row;
+use super::sources::STALE;
 use fibula_workload::drawing::{Drawing, Scale};
 
 /// One bar: of these rows the one with the greatest rate.
