@@ -429,26 +429,16 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not take the request.
     pub fn use_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
-        let (family, octets) = octets(ip);
-        let mut body = vec![family, 0, 0, 0];
-        body.extend(device.to_ne_bytes());
-        body.extend([0, 0, NTF_USE, 0]);
-        put(&mut body, 1, &octets);
-        self.ask(NEW_NEIGHBOUR, CREATE, &body)
+        self.ask(NEW_NEIGHBOUR, CREATE, &neighbour_message(device, ip, NTF_USE))
     }
 
-    /// Requests the kernel to say as an event what it knows of a neighbour. The kernel may have found it long ago. It then reports
-    /// no change when the neighbour is [used](Self::use_neighbour), until it verifies it after 5 s (`delay_first_probe_time`).
+    /// Requests the kernel's entry of a neighbour, which comes as an event. This is needed because an entry may be stale: the kernel
+    /// reports no change when it is [used](Self::use_neighbour), and verifies it after 5 s (`delay_first_probe_time`).
     ///
     /// # Errors
     /// When the kernel does not take the request.
     pub fn ask_for_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
-        let (family, octets) = octets(ip);
-        let mut body = vec![family, 0, 0, 0];
-        body.extend(device.to_ne_bytes());
-        body.extend([0; 4]);
-        put(&mut body, 1, &octets);
-        self.ask(GET_NEIGHBOUR, 0, &body)
+        self.ask(GET_NEIGHBOUR, 0, &neighbour_message(device, ip, 0))
     }
 
     /// Requests the kernel to forget a neighbour.
@@ -456,13 +446,18 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not take the request.
     pub fn forget_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
-        let (family, octets) = octets(ip);
-        let mut body = vec![family, 0, 0, 0];
-        body.extend(device.to_ne_bytes());
-        body.extend([0; 4]);
-        put(&mut body, 1, &octets);
-        self.ask(DEL_NEIGHBOUR, 0, &body)
+        self.ask(DEL_NEIGHBOUR, 0, &neighbour_message(device, ip, 0))
     }
+}
+
+/// Returns the message about a neighbour: its device, its address, and flags.
+fn neighbour_message(device: u32, ip: IpAddr, flags: u8) -> Vec<u8> {
+    let (family, octets) = octets(ip);
+    let mut body = vec![family, 0, 0, 0];
+    body.extend(device.to_ne_bytes());
+    body.extend([0, 0, flags, 0]);
+    put(&mut body, 1, &octets);
+    body
 }
 
 impl AsRawFd for Netlink {

@@ -349,8 +349,7 @@ impl Neighbours {
             None if !create || full => return false,
             None => {
                 let Some(slot) = self.view.insert(&key, Answer::Known(mac)) else { return false };
-                // No packet has used it: a stale one is not verified for having been heard of.
-                self.view.take_used(slot);
+                // No packet has used it, so a stale one must not be verified yet.
                 let used_ns = now_ns.saturating_sub(RETRY_NS);
                 let entry = Entry { state, mac, tries: 0, due_ns, used_ns, slot };
                 inner.entries.insert(key, entry);

@@ -106,7 +106,8 @@ impl NeighbourView {
             slot.low.store(key.address as u64, Ordering::Relaxed);
             slot.answer.store(encode(answer), Ordering::Relaxed);
         });
-        slot.used.store(true, Ordering::Relaxed);
+        // The key before it may have been used.
+        slot.used.store(false, Ordering::Relaxed);
         Some(index)
     }
 
