@@ -235,7 +235,7 @@ impl HeldBytes {
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let buffer = PyUntypedBuffer::get(object)?;
         if !buffer.readonly() || !buffer.is_c_contiguous() {
-            return Err(value_error("bytes that nobody can write to are wanted, one after the other"));
+            return Err(value_error("read-only, contiguous bytes are required"));
         }
         Ok(Self { buffer })
     }

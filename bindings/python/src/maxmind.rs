@@ -1,4 +1,4 @@
-//! Databases of MaxMind: what `fibula.maxminddb` has of Rust.
+//! Databases of MaxMind: the part of `fibula.maxminddb` that is written in Rust.
 //!
 //! The first 16 bits of an address are looked up at once, in a table that is made when a database is opened; the tree of the file has the
 //! rest, and the file's own data section the records. Nothing else is kept, so that files of any size open at once, and a tree whose parts
@@ -33,7 +33,7 @@ fn damaged() -> PyErr {
     invalid("the data section of the database is damaged, or has a type that is not known")
 }
 
-/// What comes before the metadata; the last of them counts, in the last 128 KiB.
+/// Marks the start of the metadata. The last marker in the last 128 KiB of the file counts.
 const MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 const METADATA_ROOM: usize = 128 << 10;
 /// Zeros between the tree and the data section.
@@ -99,7 +99,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Returns the value at a place, which is moved behind it. A pointer may not lead to another.
+    /// Decodes the value at `at`, and moves `at` past it. `is_led` says that a pointer led here, because a second pointer is refused.
     fn value<'py>(&mut self, py: Python<'py>, at: &mut usize, is_led: bool) -> PyResult<Bound<'py, PyAny>> {
         let control = self.take(at, 1)?[0];
         let mut kind = control >> 5;
@@ -224,7 +224,7 @@ impl Tree {
         }
     }
 
-    /// Goes on from a node by the bits of `left`, the highest first, up to `depth` bits in all. Returns where that ends, and the bits so far.
+    /// Follows the bits of `left`, the highest first, from a node down to at most `depth` bits. Returns the last node or record, and its depth.
     #[inline]
     fn walk(&self, bytes: &[u8], mut node: u32, from: u32, depth: u32, left: u128) -> (u32, u32) {
         let (mut at, mut left) = (from, left);
@@ -363,7 +363,7 @@ fn address_of(object: &Bound<'_, PyAny>) -> PyResult<IpAddr> {
     Err(type_error("argument 1 must be a string or ipaddress object"))
 }
 
-/// What `fibula.maxminddb.Reader` has of Rust.
+/// The base of `fibula.maxminddb.Reader`.
 #[pyclass(frozen, subclass, weakref, module = "fibula._fibula")]
 pub struct MaxMindBase {
     /// `None` once it was closed.

@@ -1,4 +1,4 @@
-"""What the documentation of each original shows, call by call, on the original and on its stand-in: with the same results.
+"""Makes the documented calls of each original on the original and on its stand-in, and compares the results.
 
 The calls are those of the README files of pytricia 1.3.0, py-radix 1.1.0, pyasn 1.6.2 and maxminddb 3.2.0; where one prints, its result is taken.
 """

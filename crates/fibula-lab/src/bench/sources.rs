@@ -1,5 +1,5 @@
-//! The code of each engine at the time of its measurement: a digest of its own files and of those that it uses, so that a record says
-//! of which engines it is out of date. Comments, white space, imports and tests do not count, nor do a file's name and place.
+//! The code of each engine at the time of its measurement: a digest of its own files and of those that it uses. A record with these digests
+//! lists the engines that have changed since. Comments, white space, imports, tests, and the names and folders of files do not count.
 //!
 //! A file outside an engine's folder is one that it uses when the engine, or another file that it uses, names one of the items that
 //! the file defines. Names that two files define count for both: rather is an engine marked too early than too late.

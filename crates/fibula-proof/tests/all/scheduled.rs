@@ -100,7 +100,7 @@ fn pieces_of_scheduled_parts_resume_on_the_same_tree() {
     assert!(repository.scheduled(&["cut"]).status.success());
     assert_eq!(repository.ran(), ["cut one", "cut two 1/2", "cut two 2/2"]);
     assert_eq!(repository.record("cut"), pair("ok", "3 of 3"));
-    // Records and documents are no other tree.
+    // A commit of records and documents alone leaves the tree as it was.
     fs::write(repository.0.join("docs/new.md"), "new\n").unwrap();
     repository.commit();
     // Of the pieces that are good, one is taken from the list.

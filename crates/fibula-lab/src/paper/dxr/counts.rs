@@ -52,7 +52,7 @@ pub(super) fn table_1(context: &mut Context<'_>, of: &Labelled) -> Result<Vec<Po
     Ok(points)
 }
 
-/// The k of Table 2, all of which the published format has.
+/// The values of k in Table 2. The published format has all of them.
 const TABLE_2: [u8; 8] = [16, 17, 18, 19, 20, 21, 23, 24];
 
 /// Returns the memory of each k, and the time of a build. They are built in turn, so that their times can be compared.

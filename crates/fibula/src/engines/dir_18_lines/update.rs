@@ -69,7 +69,7 @@ impl<K: Ipv4Key> Editor<K> {
         let words = &built.lines[..built.lines.len() - PADDING];
         budget.charge(4 * (words.len() + entries + built.below.len()))?;
         let mut lines = Arena::new(&copy(words, words.len())?, form)?;
-        // Twice the most, because readers may still be in the words that are replaced: more than 32 bits count.
+        // Twice the most, because readers may still be in the words that are replaced. The product may exceed 32 bits.
         let most_below =
             (2 * entries).saturating_mul(below_most(windows)).min(WORDS_MAX as usize - PADDING) as u32;
         let form = ArrayLayout { number: BELOW, width: 1, most: most_below, padding: PADDING, huge_pages };
