@@ -12,8 +12,7 @@ use crate::table::{Table, of_follower};
 
 /// Follows a table file that is replaced by renaming: ``refresh`` looks whether there is a new one, and ``table`` is the newest.
 ///
-/// Whoever owns it calls ``refresh`` now and then; each call over many rows, or batch of them, takes ``table`` once and so answers from one
-/// file. A `Table` that was opened with ``follow=True`` does both by itself.
+/// Call ``refresh`` now and then. Take ``table`` once for each call over many rows, so that all of them are answered from one file. A `Table` that was opened with ``follow=True`` does both by itself.
 ///
 /// >>> import tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "table"
@@ -33,7 +32,7 @@ pub struct Follower {
 struct Followed {
     follower: FileFollower,
     table: Py<Table>,
-    /// Of the table. The follower has that of the last file that it took, which may have been refused after that.
+    /// The stamp of the table's file. The follower's own may be that of a later file, which was refused.
     stamp: String,
 }
 
@@ -87,7 +86,7 @@ impl Follower {
         followed.table.clone_ref(py)
     }
 
-    /// Which file the table is of: equal for the same file in all processes.
+    /// The stamp of the table's file: equal for the same file in all processes.
     #[getter]
     fn stamp(&self, py: Python<'_>) -> String {
         self.followed.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).stamp.clone()

@@ -55,7 +55,7 @@ MODE_FD = Mode.FD
 
 @dataclass(kw_only=True, frozen=True)
 class Metadata:
-    """What a database says of itself."""
+    """The metadata of a database."""
 
     binary_format_major_version: int
     binary_format_minor_version: int
@@ -100,7 +100,7 @@ class Reader(MaxMindBase):
         return super().__new__(cls, held, name)
 
     def metadata(self) -> Metadata:
-        """Return what the database says of itself."""
+        """Return the metadata."""
         said, fields = self._metadata(), Metadata.__dataclass_fields__
         absent = [name for name in fields if name not in said]
         if absent:
