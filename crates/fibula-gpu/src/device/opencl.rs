@@ -7,7 +7,7 @@
 
 use core::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
@@ -38,6 +38,16 @@ const GROUP: usize = 64;
 
 /// The answer of the loader when no driver is registered with it.
 const NO_PLATFORM: i32 = -1001;
+
+/// The queue of the last launch on a driver that takes one at a time.
+static LAST: Mutex<Weak<CommandQueue>> = Mutex::new(Weak::new());
+
+/// Whether the driver counts launches of a kernel under another size's compiled form, and ends the process when such launches
+/// overlap (`found->ref_count > 0`): PoCL did before 7.0.
+fn takes_one_at_a_time(driver: &str) -> bool {
+    let version = driver.split_once("PoCL ").map(|(_, version)| version.split('.').next());
+    version.is_some_and(|major| major.and_then(|major| major.parse().ok()).is_none_or(|major: u32| major < 7))
+}
 
 /// Returns the devices of all drivers.
 pub(super) fn devices() -> Result<Vec<Box<dyn Device>>, GpuError> {
@@ -99,6 +109,7 @@ struct OpenCl {
 /// A device with its kernels.
 struct Opened {
     name: String,
+    takes_one_at_a_time: bool,
     context: Context,
     program: Program,
 }
@@ -108,7 +119,12 @@ impl Opened {
         let context = Context::from_device(&device.id).map_err(|error| failed("open the device", error))?;
         let program = Program::create_and_build_from_source(&context, &device.source, "-cl-std=CL1.2")
             .map_err(|said| GpuError::Failed { what: "compile the kernels", said })?;
-        Ok(Self { name: device.facts.name.clone(), context, program })
+        Ok(Self {
+            name: device.facts.name.clone(),
+            takes_one_at_a_time: takes_one_at_a_time(&device.facts.driver),
+            context,
+            program,
+        })
     }
 
     fn queue(&self) -> Result<CommandQueue, GpuError> {
@@ -205,7 +221,7 @@ impl Loaded for Uploaded {
         let opened = &tables.opened;
         let kernel = Kernel::create(&opened.program, tables.kernel)
             .map_err(|error| failed("find the kernel of the structure", error))?;
-        let queue = opened.queue()?;
+        let queue = Arc::new(opened.queue()?);
         let key_words = tables.key_words * keys;
         Ok(Box::new(OpenClLane {
             host_keys: Pinned::new(opened, &queue, key_words)?,
@@ -280,7 +296,7 @@ impl Pinned {
 /// A buffer with a queue.
 struct OpenClLane {
     tables: Arc<Tables>,
-    queue: CommandQueue,
+    queue: Arc<CommandQueue>,
     kernel: Kernel,
     host_keys: Pinned,
     host_results: Pinned,
@@ -310,6 +326,15 @@ impl OpenClLane {
             unsafe { self.kernel.set_arg(index, &number) }.map_err(set)?;
         }
         let sizes = [count.next_multiple_of(GROUP), GROUP];
+        let mut last = None;
+        if self.tables.opened.takes_one_at_a_time {
+            let mut queue = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(queue) = queue.upgrade() {
+                queue.finish().map_err(|error| failed("wait for other lookups", error))?;
+            }
+            *queue = Arc::downgrade(&self.queue);
+            last = Some(queue);
+        }
         // SAFETY: all parameters are set; the kernel reads and writes as many keys and answers as there is room for, and of the
         // tables only words within them.
         let launched = unsafe {
@@ -322,6 +347,7 @@ impl OpenClLane {
                 &[],
             )
         };
+        drop(last);
         launched.map(drop).map_err(|error| failed("launch a kernel", error))
     }
 
@@ -392,5 +418,21 @@ impl Drop for OpenClLane {
         self.host_keys.unmap(&self.queue);
         self.host_results.unmap(&self.queue);
         let _ = self.queue.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::takes_one_at_a_time;
+
+    #[test]
+    fn old_drivers_are_known_by_their_version() {
+        let old = [
+            "OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 15.0.6",
+            "OpenCL 3.0 PoCL HSTR",
+        ];
+        assert!(old.into_iter().all(takes_one_at_a_time));
+        let other = ["OpenCL 3.0 PoCL 7.1  Linux, RELOC", "OpenCL 3.0 PoCL 10.0", "OpenCL 3.0 CUDA 12.4.131"];
+        assert!(!other.into_iter().any(takes_one_at_a_time));
     }
 }

@@ -2,13 +2,14 @@
 //! and device together.
 
 use std::sync::Arc;
+use std::thread;
 
 use fibula::fib::registry::Engine;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
-use fibula_gpu::Image;
 use fibula_gpu::cooperate::{Cooperative, Options, Share};
 use fibula_gpu::device::Device;
+use fibula_gpu::{Image, put_keys};
 use fibula_proof::subject::Tested;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
@@ -30,7 +31,7 @@ pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
 
 fn of_family<K: Tested>(device: &Arc<dyn Device>, made: fn(usize) -> Vec<Route<K>>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for engine in engines(K::entries()) {
+    for (at, engine) in engines(K::entries()).into_iter().enumerate() {
         let mut add = |kind: &str, run: Run<K>| {
             let device = Arc::clone(device);
             let name = format!("{kind}/{}/{}/{}", engine.name, K::FAMILY.name(), device.facts().id);
@@ -40,6 +41,10 @@ fn of_family<K: Tested>(device: &Arc<dyn Device>, made: fn(usize) -> Vec<Route<K
         add("shaped", shaped);
         add("batches", batches);
         add("together", together);
+        // A matter of the driver: one engine shows it.
+        if at == 0 {
+            add("sizes", sizes);
+        }
     }
     trials
 }
@@ -132,7 +137,7 @@ fn batches<K: Tested>(
     let mut lane = loaded.lane(room)?;
     for length in (0..4).chain(62..67).chain([127, 128, 255, 256, 257, 511, 699, 700, 3, 0, 700]) {
         let keys = &keys[random.below(keys.len() - length)..][..length];
-        fibula_gpu::put_keys(keys, loaded.key_words(), lane.keys()?);
+        put_keys(keys, loaded.key_words(), lane.keys()?);
         lane.start(length, 0)?;
         let found = lane.wait()?;
         let right: Vec<u32> = keys.iter().map(|&key| word(fib.lookup_key(key))).collect();
@@ -145,6 +150,41 @@ fn batches<K: Tested>(
         return Err("more keys or words than there is room for were taken".into());
     }
     Ok(())
+}
+
+/// Buffers of several threads, whose launches of one kernel overlap while their sizes grow.
+fn sizes<K: Tested>(
+    device: &dyn Device,
+    engine: &Engine<K>,
+    _: fn(usize) -> Vec<Route<K>>,
+) -> Result<(), Failure> {
+    let mut random = Random(15);
+    let routes = Model::<K>::random(&mut random, 500, 300).routes();
+    let fib = engine.build(&RouteSlice::new(&routes)?, Limits::default())?;
+    let loaded = device.load(&Image::of(&*fib, engine.name)?.into(), 0)?;
+    let mut keys = probes(&mut random, &routes, 4_000);
+    keys.truncate(8_000);
+    let mut right = vec![None; keys.len()];
+    fib.lookup_batch(&keys, &mut right);
+    let right: Vec<u32> = right.into_iter().map(word).collect();
+    let growing = || -> Result<(), Failure> {
+        let mut lane = loaded.lane(keys.len())?;
+        for length in (20..=keys.len()).step_by(20) {
+            put_keys(&keys[..length], loaded.key_words(), lane.keys()?);
+            lane.start(length, 0)?;
+            if lane.wait()? != &right[..length] {
+                return Err(format!("a batch of {length} has wrong answers beside others").into());
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads = [(); 8].map(|()| scope.spawn(growing));
+        for thread in threads {
+            thread.join().map_err(|_| "a thread of lookups panicked")??;
+        }
+        Ok(())
+    })
 }
 
 fn together<K: Tested>(
