@@ -126,7 +126,7 @@ impl Feeds {
                         keep_ns: keep * SECOND_NS,
                         routes: feed.routes,
                     };
-                    Ok(Box::new(move || Replay::new(options, &rib, &stop).run()) as Run)
+                    Ok(Box::new(move || Replay::new(options).run(&rib, &stop)) as Run)
                 }
             };
             runs.push(run.map_err(machine_error(format!("feed {}", feed.name)))?);

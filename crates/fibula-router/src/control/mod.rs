@@ -523,9 +523,8 @@ impl<'l> Router<'l> {
         let late = sys::now_ns() >= due_ns;
         let (waiting, is_changing): (Vec<String>, bool) = {
             let rib = self.feeds.rib();
-            let feeds = rib.feeds().iter().zip(&self.feeds.inherited);
-            let waiting = feeds.filter(|(feed, inherited)| !feed.state.has_table && !**inherited);
-            (waiting.map(|(feed, _)| feed.name.clone()).collect(), is_busy || rib.is_dirty())
+            let waiting = rib.awaited(&self.feeds.inherited).map(|feed| feed.name.clone()).collect();
+            (waiting, is_busy || rib.is_dirty())
         };
         if !late && (is_changing || !waiting.is_empty()) {
             return Ok(false);

@@ -11,7 +11,7 @@ pub struct Times {
     /// Time after the beginning of a session until the routes are removed that it has not sent again. They are removed once the
     /// session is quiet, and after twice this time in any case.
     pub sweep_ns: u64,
-    /// How long a session must be silent to count as quiet.
+    /// How long a session must be silent to count as quiet. 0: its silence says nothing, because it reports when it is complete.
     pub quiet_ns: u64,
 }
 
@@ -84,7 +84,7 @@ impl Keeper {
         }
         if let Some(began_ns) = self.began_ns {
             let (passed, quiet) = (now_ns.saturating_sub(began_ns), now_ns.saturating_sub(self.heard_ns));
-            let is_quiet = quiet >= self.times.quiet_ns;
+            let is_quiet = self.times.quiet_ns > 0 && quiet >= self.times.quiet_ns;
             rib.feed(self.feed).state.has_table |= is_quiet;
             let is_quiet = passed >= self.times.sweep_ns && is_quiet;
             let is_complete =

@@ -66,6 +66,13 @@ impl Rib {
         &self.feeds
     }
 
+    /// Returns the feeds whose first full table is not there yet, and neither is that of the router before (`inherited`): forwarding
+    /// waits for them.
+    pub fn awaited<'s>(&'s self, inherited: &'s [bool]) -> impl Iterator<Item = &'s Routes> {
+        let feeds = self.feeds.iter().zip(inherited);
+        feeds.filter(|(feed, inherited)| !feed.state.has_table && !**inherited).map(|(feed, _)| feed)
+    }
+
     /// Sets the time with which changes are recorded.
     pub fn set_time(&mut self, now_ns: u64) {
         self.history.set_time(now_ns);

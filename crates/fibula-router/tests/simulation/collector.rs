@@ -55,14 +55,18 @@ fn up(peer: usize) -> Vec<u8> {
     message(UP, &[&header(peer), &[0; 20][..], &open, &open].concat())
 }
 
-fn update(peer: usize, withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
+/// An update of BGP.
+pub fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
     let lens = [withdrawn.len(), attributes.len()].map(|len| (len as u16).to_be_bytes());
-    let body = [&lens[0][..], withdrawn, &lens[1], attributes, announced].concat();
-    message(ROUTES, &[header(peer), bgp(2, &body)].concat())
+    bgp(2, &[&lens[0][..], withdrawn, &lens[1], attributes, announced].concat())
+}
+
+fn updated(peer: usize, withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
+    message(ROUTES, &[header(peer), update(withdrawn, attributes, announced)].concat())
 }
 
 /// The prefix as an update has it; `None` if it is not of IPv4.
-fn packed(prefix: IpPrefix) -> Option<Vec<u8>> {
+pub fn packed(prefix: IpPrefix) -> Option<Vec<u8>> {
     let IpPrefix::V4(prefix) = prefix else { return None };
     let bytes = usize::from(prefix.len()).div_ceil(8);
     Some([&[prefix.len()][..], &prefix.addr().to_be_bytes()[..bytes]].concat())
@@ -72,7 +76,7 @@ fn announcement(peer: usize, prefix: &[u8], route: Route) -> Vec<u8> {
     let path: Vec<u8> = (0..route.ases).flat_map(|hop| (64_500 + u32::from(hop)).to_be_bytes()).collect();
     let head = [0x40, 1, 1, 0, 0x40, 2, 2 + 4 * route.ases, 2, route.ases];
     let attributes = [&head[..], &path, &[0x40, 3, 4, 10, 0, route.network, 9]].concat();
-    update(peer, &[], &attributes, prefix)
+    updated(peer, &[], &attributes, prefix)
 }
 
 impl Collector {
@@ -88,7 +92,7 @@ impl Collector {
             for (&prefix, &route) in routes {
                 bytes.extend(packed(prefix).iter().flat_map(|prefix| announcement(peer, prefix, route)));
             }
-            bytes.extend(update(peer, &[], &[], &[]));
+            bytes.extend(updated(peer, &[], &[], &[]));
         }
         self.session = Some(Wire { number, bytes: VecDeque::from(bytes) });
     }
@@ -104,7 +108,7 @@ impl Collector {
         let peer = random.below(PEERS.len());
         let Some(routes) = self.peers.get_mut(&peer) else {
             self.peers.insert(peer, BTreeMap::new());
-            self.tell(&[up(peer), update(peer, &[], &[], &[])].concat());
+            self.tell(&[up(peer), updated(peer, &[], &[], &[])].concat());
             return;
         };
         match random.below(12) {
@@ -115,14 +119,14 @@ impl Collector {
             1 => {
                 // It comes up again without having gone down: its routes are those that follow.
                 routes.clear();
-                self.tell(&[up(peer), update(peer, &[], &[], &[])].concat());
+                self.tell(&[up(peer), updated(peer, &[], &[], &[])].concat());
             }
             2..=4 => {
                 let Some(prefix) = routes.keys().nth(random.below(routes.len().max(1))).copied() else {
                     return;
                 };
                 routes.remove(&prefix);
-                self.tell(&update(peer, &packed(prefix).unwrap_or_default(), &[], &[]));
+                self.tell(&updated(peer, &packed(prefix).unwrap_or_default(), &[], &[]));
             }
             _ => {
                 let prefix = *random.pick(prefixes);

@@ -75,6 +75,8 @@ pub struct Kernel {
     room: usize,
     overflown: bool,
     dump: Option<Dump>,
+    /// Answers that were given to their end since the socket was opened.
+    pub answered: usize,
     generation: u64,
 }
 
@@ -91,6 +93,7 @@ impl Kernel {
             room,
             overflown: false,
             dump: None,
+            answered: 0,
             generation: 0,
         }
     }
@@ -115,7 +118,7 @@ impl Kernel {
     /// Another socket is opened in place of the one before.
     pub fn open(&mut self) {
         self.queue.clear();
-        (self.overflown, self.dump) = (false, None);
+        (self.overflown, self.dump, self.answered) = (false, None, 0);
     }
 
     /// The socket has no room for a moment.
@@ -159,6 +162,7 @@ impl Kernel {
             self.queue.push_back(bytes);
             if has_ended {
                 self.dump = None;
+                self.answered += 1;
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The route half of the router in one process without threads, sockets and clock: FPM, BMP and the kernel's netlink as the far ends
-//! speak them, into the RIB, from there into live tables, under the eyes of readers. Every step follows from a seed, and with it every fault:
+//! speak them, and files of MRT, into the RIB, from there into live tables, under the eyes of readers. Every step follows from a seed, and with it every fault:
 //! frames torn at any byte, sessions cut, replaced and starved, garbage; messages that the kernel loses, what it deletes without a word,
-//! answers that are changed under way, come late or are refused; devices that go and come; feeds and tables at their limits; a router
-//! that takes over from another one.
+//! answers that are changed under way, come late or are refused; devices that go and come; files that are
+//! replaced, cut or gone; feeds and tables at their limits; a router that stops and starts again, or takes over from another one.
 //!
 //! After each rest, plain maps say what the tables must have. Each lookup in between must find the old answer or the new one, and a next
 //! hop that the workers know. What fails says its seed:
@@ -15,6 +15,7 @@
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub)]
 
+mod archive;
 mod collector;
 mod kernel;
 mod netlink;

@@ -23,6 +23,7 @@ use fibula_router::feed::enter::Entrance;
 use fibula_router::feed::fpm::Fpm;
 use fibula_router::feed::keeper::Times;
 use fibula_router::feed::kernel::Follower;
+use fibula_router::feed::mrt::Replay;
 use fibula_router::feed::netlink;
 use fibula_router::feed::routes::Routes;
 use fibula_router::feed::sessions::{self, Protocol, Sessions};
@@ -30,6 +31,7 @@ use fibula_router::feed::state::Phase;
 use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::{Hop, Interface, Urpf, Vrf};
 
+use crate::archive::{ARCHIVE, Archive};
 use crate::collector::{Collector, DISTINGUISHERS};
 use crate::kernel::Kernel;
 use crate::oracle::{self, DEVICES, TABLES, VRF_OF};
@@ -69,6 +71,12 @@ pub struct World {
     collector: Collector,
     follower: Follower,
     kernel: Kernel,
+    replay: Replay,
+    archive: Archive,
+    /// It forwards: the first full table of every feed was there.
+    has_begun: bool,
+    /// The feeds whose sessions another router had.
+    inherited: [bool; 4],
     is_traced: bool,
 }
 
@@ -173,6 +181,7 @@ impl World {
             Routes::new("zebra", 20, limit(&mut random), 2),
             Routes::new("kernel", 30, limit(&mut random), 2),
             Routes::new("collector", 25, limit(&mut random), 2),
+            Routes::new("archive", 40, limit(&mut random), 2),
         ];
         let acknowledge = random.once_in(2);
         if acknowledge {
@@ -203,6 +212,7 @@ impl World {
         let room = if random.once_in(3) { 3 + random.below(6) } else { 200 };
         let mut rib = Rib::new(feeds);
         rib.limit_vrfs(vrf_limits(&mut random));
+        let mut archive = Archive::new();
         Self {
             now_ns: SECOND,
             prefixes,
@@ -228,6 +238,10 @@ impl World {
             told: acknowledge.then(BTreeMap::new),
             follower: Follower::new(kernel),
             kernel: Kernel::new(room, random.once_in(2)),
+            replay: archive.replay(),
+            archive,
+            has_begun: false,
+            inherited: [false; 4],
             random,
             is_traced,
         }
@@ -241,7 +255,7 @@ impl World {
 
     /// Does something.
     pub fn step(&mut self) {
-        let kind = self.random.below(31);
+        let kind = self.random.below(33);
         match kind {
             0..=3 => {
                 if let (Some(place), Some(told)) =
@@ -269,6 +283,7 @@ impl World {
             18 => self.tick(),
             19 => self.collect(),
             20 if self.random.once_in(12) => self.take_over(),
+            20 if self.random.once_in(24) => self.start_again(),
             20 if self.random.once_in(8) => {
                 let limits = vrf_limits(&mut self.random);
                 lock(&self.rib).limit_vrfs(limits);
@@ -277,6 +292,8 @@ impl World {
             24 | 25 => self.read_collector(),
             26 if self.random.once_in(6) => self.cut_collector(),
             26 => self.connect_collector(),
+            27 => self.archive.change(&self.prefixes, &mut self.random),
+            28 => self.archive.play(&mut self.replay, &self.rib),
             _ => {
                 let most = 1 + self.random.below(8);
                 self.turn(most);
@@ -481,7 +498,28 @@ impl World {
         }
         self.check_fabric();
         self.read_answers();
+        self.begin_if_ready();
         entered.is_ok()
+    }
+
+    /// Forwarding begins: every feed has told everything once, and the tables have it.
+    fn begin_if_ready(&mut self) {
+        let is_ready = {
+            let rib = lock(&self.rib);
+            rib.awaited(&self.inherited).next().is_none() && !rib.is_dirty() && !self.is_stale
+        };
+        if !is_ready || self.has_begun {
+            return;
+        }
+        self.has_begun = true;
+        self.trace(|| "forwarding begins".into());
+        // Of objects, and of each family of each table.
+        let (answered, least) = (self.kernel.answered, 1 + 2 * TABLES.len());
+        assert!(answered >= least, "forwarding begins after {answered} of {least} answers of the kernel");
+        // Its dump was, where an update after that was too much.
+        let is_overrun = lock(&self.rib).feeds()[ARCHIVE].state.is_overrun;
+        assert!(self.archive.has_played() || is_overrun, "forwarding begins before the archive was read");
+        assert_eq!(self.verify(), [], "forwarding begins with tables that lack routes");
     }
 
     fn answers(&self) -> Vec<Vec<Option<NextHop>>> {
@@ -528,6 +566,10 @@ impl World {
             while self.collector.session.as_ref().is_some_and(|wire| !wire.bytes.is_empty()) {
                 self.read_collector();
             }
+            if self.archive.is_due() {
+                self.archive.repair();
+                self.archive.play(&mut self.replay, &self.rib);
+            }
             self.answer_all();
             self.tick();
             self.now_ns += SECOND / 2;
@@ -542,6 +584,18 @@ impl World {
             }
             assert!(turns < 1000, "the main thread never comes to rest");
         }
+        self.begin_if_ready();
+        // A feed that is refused routes may never tell all, and one without routes says nothing: then forwarding begins when the time
+        // for that is over.
+        let rib = lock(&self.rib);
+        let is_silent = |feed: &Routes| matches!(feed.state.phase, Phase::Waiting | Phase::Down);
+        let tells = |feed: &&Routes| !feed.state.is_overrun && !is_silent(feed);
+        let awaited = rib.awaited(&self.inherited).find(tells);
+        assert!(
+            self.has_begun || rib.is_dirty() || awaited.is_none(),
+            "forwarding never begins: {awaited:?}"
+        );
+        drop(rib);
         self.collect();
         for _ in 0..50 {
             self.read_answers();
@@ -599,6 +653,7 @@ impl World {
         self.zebra.objects.clear();
         self.cut_collector();
         self.collector.shrink();
+        self.archive.shrink();
     }
 
     /// Ends, and says whether everything fits in the tables.

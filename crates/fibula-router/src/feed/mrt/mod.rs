@@ -77,66 +77,63 @@ impl core::error::Error for ReplayError {}
 
 /// Plays files into the RIB until the router stops.
 #[derive(Debug)]
-pub struct Replay<'r> {
+pub struct Replay {
     options: Options,
-    rib: &'r Mutex<Rib>,
-    stop: &'r AtomicBool,
     keeper: Keeper,
 }
 
-impl<'r> Replay<'r> {
+impl Replay {
     /// Creates a replay that has not begun.
     #[must_use]
-    pub const fn new(options: Options, rib: &'r Mutex<Rib>, stop: &'r AtomicBool) -> Self {
+    pub const fn new(options: Options) -> Self {
         // Routes that were not played again are removed as soon as the playing is complete.
         let times = Times { keep_ns: options.keep_ns, sweep_ns: u64::MAX, quiet_ns: 0 };
         let keeper = Keeper::new(options.feed, times);
-        Self { options, rib, stop, keeper }
+        Self { options, keeper }
     }
 
     /// Plays until the router stops.
-    pub fn run(&mut self) {
-        let mut failures = 0;
-        while !self.stops() {
-            let wait_ns = match self.play() {
+    pub fn run(&mut self, rib: &Mutex<Rib>, stop: &AtomicBool) {
+        let (mut failures, stops) = (0, || stop.load(Ordering::Relaxed));
+        while !stops() {
+            let wait_ns = match self.play(rib, stop) {
                 Ok(()) => {
                     failures = 0;
                     self.options.repeat.then_some(BETWEEN_NS)
                 }
-                Err(why) => {
-                    self.failed(&why);
+                Err(_) => {
                     failures += 1;
                     Some(PAUSE_NS << (failures - 1).min(MOST_DOUBLED))
                 }
             };
             let until_ns = wait_ns.map(|wait_ns| sys::now_ns() + wait_ns);
-            while !self.stops() && until_ns.is_none_or(|until_ns| sys::now_ns() < until_ns) {
+            while !stops() && until_ns.is_none_or(|until_ns| sys::now_ns() < until_ns) {
                 std::thread::sleep(STEP);
-                self.keeper.tick(&mut lock(self.rib), sys::now_ns());
+                self.keeper.tick(&mut lock(rib), sys::now_ns());
             }
         }
     }
 
-    fn stops(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Plays the files once.
+    /// Plays the files once. The state of the feed says why they could not be played to their end.
     ///
     /// # Errors
-    /// Why they could not be played to their end.
-    pub fn play(&mut self) -> Result<(), ReplayError> {
+    /// The same reason.
+    pub fn play(&mut self, rib: &Mutex<Rib>, stop: &AtomicBool) -> Result<(), ReplayError> {
+        self.play_all(rib, stop).inspect_err(|why| self.failed(&mut lock(rib), why))
+    }
+
+    fn play_all(&mut self, rib: &Mutex<Rib>, stop: &AtomicBool) -> Result<(), ReplayError> {
         let Options { files, selection, .. } = &self.options;
         let (source, mut options) = (Source::replay(files), LoadOptions::default());
         options.selection = selection.clone();
-        self.keeper.began(&mut lock(self.rib), sys::now_ns());
-        let mut player = Player::new(self);
+        self.keeper.began(&mut lock(rib), sys::now_ns());
+        let mut player = Player::new(self, rib, stop);
         let done = Loader::new(options).events(source, |event| player.event(event));
         let entered = player.enter();
         match (done, entered) {
-            _ if self.stops() => Ok(()),
+            _ if stop.load(Ordering::Relaxed) => Ok(()),
             (Ok(reports), Ok(())) => {
-                self.told(&reports);
+                self.told(&mut lock(rib), &reports);
                 Ok(())
             }
             (Err(error), _) => Err(error.stopped().map_or_else(ReplayError::Load, ReplayError::Enter)),
@@ -145,11 +142,10 @@ impl<'r> Replay<'r> {
     }
 
     /// Completes a playing, and counts the records that could not be read.
-    fn told(&mut self, reports: &[Report]) {
+    fn told(&mut self, rib: &mut Rib, reports: &[Report]) {
         let now_ns = sys::now_ns();
-        let mut rib = lock(self.rib);
         self.keeper.complete(true, now_ns);
-        self.keeper.tick(&mut rib, now_ns);
+        self.keeper.tick(rib, now_ns);
         let state = &mut rib.feed(self.options.feed).state;
         for report in reports {
             state.count(Count::Malformed, report.bad_lines);
@@ -163,11 +159,10 @@ impl<'r> Replay<'r> {
         }
     }
 
-    fn failed(&mut self, why: &ReplayError) {
+    fn failed(&mut self, rib: &mut Rib, why: &ReplayError) {
         let now_ns = sys::now_ns();
-        let mut rib = lock(self.rib);
         rib.feed(self.options.feed).state.error(why.to_string(), now_ns);
-        self.keeper.ended(&mut rib, now_ns);
+        self.keeper.ended(rib, now_ns);
     }
 }
 
@@ -188,14 +183,14 @@ struct Player<'p> {
 }
 
 impl<'p> Player<'p> {
-    fn new(replay: &'p mut Replay<'_>) -> Self {
-        let Replay { options, rib, stop, keeper } = replay;
+    fn new(replay: &'p mut Replay, rib: &'p Mutex<Rib>, stop: &'p AtomicBool) -> Self {
+        let Replay { options, keeper } = replay;
         Self {
             best: Best::new(options.vrf, options.routes),
             pace: Pace::new(options.rate),
             options,
-            rib: *rib,
-            stop: *stop,
+            rib,
+            stop,
             keeper,
             changes: Vec::new(),
             events: 0,

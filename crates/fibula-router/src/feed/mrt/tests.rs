@@ -85,7 +85,7 @@ impl Bench {
     }
 
     fn play(&self, options: Options) -> Result<(), ReplayError> {
-        Replay::new(options, &self.rib, &self.stop).play()
+        Replay::new(options).play(&self.rib, &self.stop)
     }
 
     /// The second byte of each prefix, and the last one of its next hop.
@@ -111,7 +111,7 @@ impl Bench {
     /// Has a thread play, until something is so.
     fn run_until(&self, options: Options, is_so: impl Fn(&Routes) -> bool) {
         std::thread::scope(|scope| {
-            scope.spawn(|| Replay::new(options, &self.rib, &self.stop).run());
+            scope.spawn(|| Replay::new(options).run(&self.rib, &self.stop));
             let begin = Instant::now();
             while !self.state(&is_so) && begin.elapsed() < Duration::from_secs(20) {
                 std::thread::sleep(STEP);
@@ -147,7 +147,7 @@ fn a_dump_and_the_updates_after_it_are_played() {
     );
     bench.play(bench.options()).unwrap();
     assert_eq!(bench.routes(), [(1, 2), (3, 1), (4, 2)]);
-    assert_eq!(bench.state(|feed| feed.state.phase), Phase::Established);
+    assert_eq!(bench.state(|feed| (feed.state.phase, feed.state.has_table)), (Phase::Established, true));
     assert_eq!(
         bench.state(|feed| (feed.state.peer_routes, feed.state.counted(Count::Messages))),
         (Some(4), 10)
@@ -181,6 +181,7 @@ fn what_cannot_be_read_is_told_and_its_routes_go() {
     let missing = Options { files: vec![bench.folder.join("none")], ..bench.options() };
     let why = bench.play(missing).unwrap_err().to_string();
     assert!(why.contains("none") && why.contains("No such file"), "{why}");
+    assert!(!bench.state(|feed| feed.state.has_table), "nothing was read to its end");
     bench.write("text", &[b"10.0.0.0/8 192.0.2.1\n".to_vec()]);
     let why = bench.play(bench.options()).unwrap_err().to_string();
     assert!(why.contains("not an MRT file"), "{why}");

@@ -9,6 +9,7 @@ use fibula_router::feed::{Path, Rib, lock};
 use fibula_router::forward::fabric::Hop;
 
 use super::{COLLECTOR, KERNEL, World, ZEBRA};
+use crate::archive::ARCHIVE;
 use crate::oracle::{self, Answer, Spec, TABLES, Way};
 
 impl World {
@@ -23,11 +24,15 @@ impl World {
         let collector = |vrf: u16| self.collector.len(vrf, &self.prefixes);
         let is_near = |vrf: u16| {
             let limit = rib.vrf_limit(usize::from(vrf));
-            limit.is_some_and(|limit| near(zebra(vrf) + kernel(vrf) + collector(vrf), limit))
+            limit.is_some_and(|limit| {
+                near(zebra(vrf) + kernel(vrf) + collector(vrf) + self.archive.len(vrf), limit)
+            })
         };
         let of_feed = match feed {
             ZEBRA => zebra(0) + zebra(1),
             KERNEL => kernel(0) + kernel(1),
+            // What was refused may be of the file before.
+            ARCHIVE => return is_near(0) || near(self.archive.len(0), rib.feeds()[feed].limit),
             // Routes of all peers count, and a limit that one VRF reaches ends the session of all.
             _ => return is_near(0) || is_near(1) || near(self.collector.all(), rib.feeds()[feed].limit),
         };
@@ -56,8 +61,8 @@ impl World {
             for &prefix in &self.prefixes {
                 let has = routes.get(&prefix).map(|&number| oracle::meaning(&self.fabric, number));
                 let want = wanted.get(&(vrf, prefix)).map(|want| Some(want.clone()));
-                let told =
-                    [ZEBRA, KERNEL, COLLECTOR].map(|feed| lock(&self.rib).routes_of(feed, (vrf, prefix)));
+                let told = [ZEBRA, KERNEL, COLLECTOR, ARCHIVE]
+                    .map(|feed| lock(&self.rib).routes_of(feed, (vrf, prefix)));
                 assert_eq!(
                     has,
                     want,
@@ -136,7 +141,7 @@ impl World {
         assert_eq!(self.verify(), [], "it is not right again");
     }
 
-    fn verify(&self) -> Vec<TableDifference> {
+    pub fn verify(&self) -> Vec<TableDifference> {
         let (mut walk, rib) = (Walk::default(), lock(&self.rib));
         let scene = Scene { rib: &rib, install: &self.install, vrfs: &self.vrfs };
         while !walk.step(&scene, 7).unwrap() {}
@@ -158,11 +163,13 @@ impl World {
             let metrics = self.may_lack(&rib, KERNEL, vrf).then_some(&metrics[..]);
             let kernel = self.kernel.best(vrf, prefix, metrics);
             let kernel = self.of_feed(&rib, KERNEL, place, kernel);
-            let answer =
-                answer.or_else(|| oracle::resolve(&self.of_collector(&rib, place)?, vrf, &none, devices));
+            let answer = answer
+                .or_else(|| oracle::resolve(&self.of_bgp(&rib, COLLECTOR, place)?, vrf, &none, devices));
             let answer = answer.or_else(|| {
                 kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, devices))
             });
+            let answer =
+                answer.or_else(|| oracle::resolve(&self.of_bgp(&rib, ARCHIVE, place)?, vrf, &none, devices));
             wanted.extend(answer.map(|answer| (place, answer)));
         }
         wanted.insert((0, self.prefix("10.1.128.7/32")), Answer::Fixed(Hop::Local));
@@ -172,15 +179,18 @@ impl World {
         wanted
     }
 
-    /// Returns the route that the collector is to have for a prefix. At a limit its session ends again and again, so that it has what it
-    /// had before.
-    fn of_collector(&self, rib: &Rib, place: (u16, IpPrefix)) -> Option<Spec> {
-        let spec = self.collector.best(place.0, place.1);
-        if !self.may_lack(rib, COLLECTOR, place.0) {
-            return self.of_feed(rib, COLLECTOR, place, spec.as_ref()).cloned();
+    /// Returns the route that the collector or the archive is to have for a prefix. At a limit its session ends again and again, or its
+    /// file is read again and again, so that it has what it had before.
+    fn of_bgp(&self, rib: &Rib, feed: usize, place: (u16, IpPrefix)) -> Option<Spec> {
+        let spec = match feed {
+            ARCHIVE => self.archive.best(place.0, place.1),
+            _ => self.collector.best(place.0, place.1),
+        };
+        if !self.may_lack(rib, feed, place.0) {
+            return self.of_feed(rib, feed, place, spec.as_ref()).cloned();
         }
-        let path = rib.routes_of(COLLECTOR, place).into_iter().next()?.1?;
-        let Path::Ways(ways) = path else { panic!("BMP has no such path: {path:?}") };
+        let path = rib.routes_of(feed, place).into_iter().next()?.1?;
+        let Path::Ways(ways) = path else { panic!("BGP has no such path: {path:?}") };
         let Some(IpAddr::V4(gateway)) = ways[0].gateway else { panic!("{ways:?}") };
         Some(Spec::Ways(vec![Way { network: gateway.octets()[2], device: 0, weight: 1 }]))
     }

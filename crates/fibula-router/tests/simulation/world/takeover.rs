@@ -17,15 +17,7 @@ impl World {
     /// session with it yet.
     pub fn take_over(&mut self) {
         let (taken, is_settled) = (self.used(), !self.is_stale && !lock(&self.rib).is_dirty());
-        let seed = self.random.next();
-        let mut next = Self::new(seed, self.is_traced);
-        next.random = Random::new(seed);
-        next.now_ns = self.now_ns;
-        std::mem::swap(&mut next.kernel, &mut self.kernel);
-        std::mem::swap(&mut next.zebra, &mut self.zebra);
-        std::mem::swap(&mut next.collector, &mut self.collector);
-        (next.zebra.session, next.zebra.left, next.collector.session) = (None, None, None);
-        next.kernel.open();
+        let mut next = self.next();
         {
             let mut rib = lock(&next.rib);
             for (place, (feed, path, _)) in &taken {
@@ -36,6 +28,7 @@ impl World {
                 rib.feed(feed).state.has_table = true;
             }
         }
+        (next.inherited[ZEBRA], next.inherited[COLLECTOR]) = (true, true);
         next.sessions.inherit(&next.rib, next.now_ns);
         next.monitored.inherit(&next.rib, next.now_ns);
         std::mem::replace(self, next).end();
@@ -57,6 +50,28 @@ impl World {
                 "the router that has taken over has another route for {place:?}"
             );
         }
+    }
+
+    /// The router stops, at whatever it was, and another one starts that knows nothing of it.
+    pub fn start_again(&mut self) {
+        let next = self.next();
+        std::mem::replace(self, next).end();
+    }
+
+    /// Returns a router that begins in the world of this one, and leaves this one without.
+    fn next(&mut self) -> Self {
+        let seed = self.random.next();
+        let mut next = Self::new(seed, self.is_traced);
+        next.random = Random::new(seed);
+        next.now_ns = self.now_ns;
+        std::mem::swap(&mut next.kernel, &mut self.kernel);
+        std::mem::swap(&mut next.zebra, &mut self.zebra);
+        std::mem::swap(&mut next.collector, &mut self.collector);
+        std::mem::swap(&mut next.archive, &mut self.archive);
+        (next.zebra.session, next.zebra.left, next.collector.session) = (None, None, None);
+        next.kernel.open();
+        next.replay = next.archive.replay();
+        next
     }
 
     /// Returns the routes of sessions that are used.
