@@ -213,6 +213,9 @@ impl World {
         let mut rib = Rib::new(feeds);
         rib.limit_vrfs(vrf_limits(&mut random));
         let mut archive = Archive::new();
+        if random.once_in(2) {
+            archive.change(&prefixes, &mut random);
+        }
         Self {
             now_ns: SECOND,
             prefixes,
@@ -566,9 +569,13 @@ impl World {
             while self.collector.session.as_ref().is_some_and(|wire| !wire.bytes.is_empty()) {
                 self.read_collector();
             }
-            if self.archive.is_due() {
-                self.archive.repair();
+            // The router tries again before the file is whole, when all else is there.
+            if self.archive.is_due() && rounds >= 30 {
+                if rounds > 40 {
+                    self.archive.repair();
+                }
                 self.archive.play(&mut self.replay, &self.rib);
+                self.turn(16);
             }
             self.answer_all();
             self.tick();
