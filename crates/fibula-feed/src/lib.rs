@@ -45,6 +45,7 @@ pub mod event;
 mod filter;
 mod ledger;
 mod load;
+pub mod mmdb;
 pub mod mrt;
 mod next_hops;
 mod ribs;

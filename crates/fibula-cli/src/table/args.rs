@@ -92,6 +92,11 @@ Formats:
   intervals          start,end,value as CSV: disjoint address ranges in order, equal neighbours
                      merged, ranges without a route left out; for engines that join on ranges
   intervals-parquet  the same as Parquet, with the bounds also as bytes that sort like addresses
+  mmdb               a MaxMind database, which nginx, Suricata, Zeek, Vector and Logstash read: a record for
+                     each distinct row of the columns that --value names (with types, as in 'fibula compile')
+
+In a MaxMind database, columns of AS numbers, their owners and countries have the names that readers look for:
+autonomous_system_number, autonomous_system_organization, country.iso_code.
 
 An existing output file is replaced only when all of the new one has been written, and keeps its
 mode. It must not be one of the inputs.
@@ -105,7 +110,8 @@ Exit codes:
 Examples:
   fibula table convert rib.gz --to text --output routes.txt
   fibula table convert updates.gz --to bgpdump --peer AS3333
-  fibula table convert rib.gz --to intervals > ranges.csv")]
+  fibula table convert rib.gz --to intervals > ranges.csv
+  fibula table convert sites.csv --to mmdb --value asn:u32 --value country -o sites.mmdb")]
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(super) files: FilesArgs,
@@ -132,6 +138,18 @@ pub(crate) struct ConvertArgs {
     #[arg(long, conflicts_with_all = ["peer", "best"])]
     pub(super) all_peers: bool,
 
+    /// With --to mmdb: the name of a column's field; 'a.b' is a field b within a field a. May be repeated
+    #[arg(long, value_name = "COLUMN=NAME", value_parser = field)]
+    pub(super) field: Vec<(String, String)>,
+
+    /// With --to mmdb: the type that readers check [default: by the fields, such as Fibula-GeoLite2-ASN]
+    #[arg(long, value_name = "TYPE")]
+    pub(super) database_type: Option<String>,
+
+    /// With --to mmdb: ::ffff:0:0/96 and 2002::/16 lead to the records of IPv4
+    #[arg(long)]
+    pub(super) aliases: bool,
+
     #[command(flatten)]
     pub(super) feed: FeedArgs,
 
@@ -148,12 +166,29 @@ pub(crate) enum OutputForm {
     Bgpdump,
     Intervals,
     IntervalsParquet,
+    Mmdb,
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(column, name)| !column.is_empty() && !name.is_empty());
+    let (column, name) = parts.ok_or("a column and its name, as in asn=autonomous_system_number")?;
+    Ok((column.to_owned(), name.to_owned()))
 }
 
 impl ConvertArgs {
     pub(super) fn to(&self) -> OutputForm {
         // One of the two options is there.
         self.to.unwrap_or(OutputForm::Json)
+    }
+
+    /// Returns an option that only MaxMind databases have.
+    pub(super) fn of_mmdb(&self) -> Option<&'static str> {
+        let given = [
+            ("--field", !self.field.is_empty()),
+            ("--database-type", self.database_type.is_some()),
+            ("--aliases", self.aliases),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 }
 
