@@ -66,14 +66,6 @@ fn libraries() -> PathBuf {
     prefix().join("lib")
 }
 
-fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        println!("SKIPPED: no {program}");
-    }
-    found
-}
-
 fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -115,38 +107,30 @@ fn example(name: &str, shared: bool) -> (Folder, PathBuf) {
 
 #[test]
 fn the_example_of_lookups() {
-    if has("cc") {
-        for shared in [true, false] {
-            let (_folder, program) = example("lookup", shared);
-            let expected = "192.0.2.1 amsterdam\n192.0.2.200 berlin\n10.1.2.3 lan\n203.0.113.1 no route\n\
-                            2001:db8::1 no route\n";
-            assert_eq!(text(run(&mut Command::new(program))), expected);
-        }
+    for shared in [true, false] {
+        let (_folder, program) = example("lookup", shared);
+        let expected = "192.0.2.1 amsterdam\n192.0.2.200 berlin\n10.1.2.3 lan\n203.0.113.1 no route\n\
+                        2001:db8::1 no route\n";
+        assert_eq!(text(run(&mut Command::new(program))), expected);
     }
 }
 
 #[test]
 fn the_example_of_a_live_table() {
-    if has("cc") {
-        let (_folder, program) = example("live", true);
-        assert_eq!(text(run(&mut Command::new(program))), "0 wrong answers, then 1000\n");
-    }
+    let (_folder, program) = example("live", true);
+    assert_eq!(text(run(&mut Command::new(program))), "0 wrong answers, then 1000\n");
 }
 
 #[test]
 fn the_example_of_bursts() {
-    if has("cc") {
-        let (_folder, program) = example("burst", true);
-        assert_eq!(text(run(&mut Command::new(program))), "dropped 0, port 1 16, port 2 16\n");
-    }
+    let (_folder, program) = example("burst", true);
+    assert_eq!(text(run(&mut Command::new(program))), BURSTS);
 }
 
 /// In each standard that `fibula.hpp` is for.
 #[test]
+#[ignore = "needs c++: .ci/run"]
 fn the_example_in_cpp() {
-    if !has("c++") {
-        return;
-    }
     let folder = Folder::new("cpp");
     let expected = "1\n2\n0\n7 7\ncode -7: host bits set after /8; did you mean 10.0.0.0/8?\n";
     for standard in ["c++11", "c++17", "c++20"] {
@@ -161,13 +145,11 @@ fn the_example_in_cpp() {
 #[test]
 #[cfg(target_env = "gnu")]
 fn a_change_that_memory_refuses_leaves_nothing() {
-    if has("cc") {
-        let folder = Folder::new("memory");
-        let program = folder.0.join("memory");
-        let source = Path::new(HERE).join("tests/memory.c");
-        compile("cc", &["-std=gnu11", "-O1", "-Wno-pedantic"], &source, &program, true);
-        assert_eq!(text(run(&mut Command::new(program))), "");
-    }
+    let folder = Folder::new("memory");
+    let program = folder.0.join("memory");
+    let source = Path::new(HERE).join("tests/memory.c");
+    compile("cc", &["-std=gnu11", "-O1", "-Wno-pedantic"], &source, &program, true);
+    assert_eq!(text(run(&mut Command::new(program))), "");
 }
 
 /// Compiles `tests/calls.c`. Returns the program and its arguments: a folder and a file, with the files that it reads.
@@ -182,9 +164,6 @@ fn calls(folder: &Folder, options: &[&str]) -> (PathBuf, Vec<PathBuf>) {
 /// The C side of every call under the sanitizers of the C compiler; `.ci/scheduled` has the library under its own.
 #[test]
 fn every_call_under_sanitizers() {
-    if !has("cc") {
-        return;
-    }
     let folder = Folder::new("sanitizers");
     let options = ["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     let (program, arguments) = calls(&folder, &options);
@@ -196,9 +175,6 @@ fn every_call_under_sanitizers() {
 fn the_example_of_a_file_that_is_followed() {
     use std::io::{BufRead, BufReader, Write};
     use std::process::Stdio;
-    if !has("cc") {
-        return;
-    }
     let (folder, program) = example("follow", true);
     let writer = folder.0.join("writer");
     compile("cc", &["-std=c99"], &Path::new(HERE).join("tests/writer.c"), &writer, true);
@@ -236,47 +212,52 @@ fn the_example_of_a_file_that_is_followed() {
     assert!(output.status.success() && err.contains("not a Fibula table file"), "{err}");
 }
 
-/// All calls, good ones and bad ones. Under valgrind too, where it is installed.
+/// All calls, good ones and bad ones.
 #[test]
 fn every_call() {
-    if !has("cc") {
-        return;
-    }
     let folder = Folder::new("calls");
     let (program, arguments) = calls(&folder, &["-std=c99", "-O1"]);
     assert_eq!(text(run(Command::new(&program).args(&arguments))), "");
-    if has("valgrind") {
-        let mut valgrind = Command::new("valgrind");
-        valgrind.args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q"]);
-        assert_eq!(text(run(valgrind.arg(&program).args(&arguments))), "");
-    }
 }
 
-/// Under valgrind too, because it reports reads of the library beyond the end of a buffer.
 #[test]
-fn random_arrays_of_arrow() {
-    if !has("cc") {
-        return;
-    }
-    let folder = Folder::new("arrow");
+#[ignore = "needs valgrind: .ci/run"]
+fn every_call_under_valgrind() {
+    let folder = Folder::new("calls-valgrind");
+    let (program, arguments) = calls(&folder, &["-std=c99", "-O1"]);
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q"]);
+    assert_eq!(text(run(valgrind.arg(&program).args(&arguments))), "");
+}
+
+fn arrow(folder: &Folder) -> PathBuf {
     let program = folder.0.join("arrow");
     let options = ["-std=c99", "-O1", "-D_POSIX_C_SOURCE=200809L"];
     compile("cc", &options, &Path::new(HERE).join("tests/arrow.c"), &program, true);
-    assert_eq!(text(run(Command::new(&program).args(["60", "1", "20000"]))), "20000 arrays\n");
-    if has("valgrind") {
-        let mut valgrind = Command::new("valgrind");
-        valgrind.args(["--error-exitcode=9", "-q"]).arg(&program).args(["600", "20001", "300"]);
-        assert_eq!(text(run(&mut valgrind)), "300 arrays\n");
-    }
+    program
+}
+
+#[test]
+fn random_arrays_of_arrow() {
+    let folder = Folder::new("arrow");
+    let program = arrow(&folder);
+    assert_eq!(text(run(Command::new(program).args(["60", "1", "20000"]))), "20000 arrays\n");
+}
+
+/// Valgrind reports reads of the library beyond the end of a buffer.
+#[test]
+#[ignore = "needs valgrind: .ci/run"]
+fn random_arrays_of_arrow_under_valgrind() {
+    let folder = Folder::new("arrow-valgrind");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--error-exitcode=9", "-q"]).arg(arrow(&folder)).args(["600", "20001", "300"]);
+    assert_eq!(text(run(&mut valgrind)), "300 arrays\n");
 }
 
 /// The checked library refuses misuse, and answers right calls as the normal one does.
 #[test]
 #[ignore = "compiles the library once more: .ci/run"]
 fn handles_that_were_freed_or_that_two_threads_use() {
-    if !has("cc") {
-        return;
-    }
     let folder = Folder::new("checked");
     let built = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("c-checked");
     let mut cargo = Command::new(env!("CARGO"));
@@ -327,31 +308,35 @@ fn with_planb(folder: &Path) {
 }
 
 #[test]
-fn the_header_is_c_and_cpp_of_every_year() {
-    let folder = Folder::new("header");
-    for (compiler, suffix, standards) in
-        [("cc", "c", ["c99", "c11", "c17"]), ("c++", "cc", ["c++11", "c++17", "c++20"])]
-    {
-        if !has(compiler) {
-            continue;
-        }
-        let source = folder.0.join(format!("header.{suffix}"));
-        std::fs::write(&source, "#include <fibula.h>\nint main(void) { return fibula_version() == 0; }\n")
-            .unwrap();
-        for standard in standards {
-            let program = folder.0.join(format!("{compiler}-{standard}"));
-            compile(compiler, &[&format!("-std={standard}")], &source, &program, true);
-            run(&mut Command::new(program));
-        }
+fn the_header_is_c_of_every_year() {
+    the_header_compiles("cc", "c", &["c99", "c11", "c17"]);
+}
+
+#[test]
+#[ignore = "needs c++: .ci/run"]
+fn the_header_is_cpp_of_every_year() {
+    the_header_compiles("c++", "cc", &["c++11", "c++17", "c++20"]);
+}
+
+fn the_header_compiles(compiler: &str, suffix: &str, standards: &[&str]) {
+    let folder = Folder::new(&format!("header-{suffix}"));
+    let source = folder.0.join(format!("header.{suffix}"));
+    std::fs::write(&source, "#include <fibula.h>\nint main(void) { return fibula_version() == 0; }\n")
+        .unwrap();
+    for standard in standards {
+        let program = folder.0.join(format!("{compiler}-{standard}"));
+        compile(compiler, &[&format!("-std={standard}")], &source, &program, true);
+        run(&mut Command::new(program));
     }
 }
 
+/// What the example of bursts prints.
+const BURSTS: &str = "dropped 0, port 1 16, port 2 16\n";
+
 /// As the guide says it.
 #[test]
-fn pkg_config_and_cmake_find_the_library() {
-    if !has("cc") || !has("pkg-config") {
-        return;
-    }
+#[ignore = "needs pkg-config: .ci/run"]
+fn pkg_config_finds_the_library() {
     let folder = Folder::new("pkg-config");
     let source = Path::new(HERE).join("examples/burst.c");
     let pkg_config = |option: &str| {
@@ -363,8 +348,7 @@ fn pkg_config_and_cmake_find_the_library() {
     assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
     let program = folder.0.join("burst");
     run(Command::new("cc").arg(&source).args(pkg_config("--cflags --libs")).arg("-o").arg(&program));
-    let expected = "dropped 0, port 1 16, port 2 16\n";
-    assert_eq!(text(run(Command::new(&program).env("LD_LIBRARY_PATH", libraries()))), expected);
+    assert_eq!(text(run(Command::new(&program).env("LD_LIBRARY_PATH", libraries()))), BURSTS);
     // Statically, with the libraries of the system that Libs.private names.
     let archive = libraries().join("libfibula.a");
     let private =
@@ -372,27 +356,29 @@ fn pkg_config_and_cmake_find_the_library() {
     let cflags = pkg_config("--cflags");
     let alone = folder.0.join("alone");
     run(Command::new("cc").arg(&source).args(cflags).arg(archive).args(private).arg("-o").arg(&alone));
-    assert_eq!(text(run(&mut Command::new(alone))), expected);
-    if has("cmake") {
-        let list = "cmake_minimum_required(VERSION 3.10)\nproject(burst C)\nfind_package(fibula REQUIRED)\n\
-                    add_executable(burst burst.c)\ntarget_link_libraries(burst fibula::fibula)\n";
-        std::fs::write(folder.0.join("CMakeLists.txt"), list).unwrap();
-        std::fs::copy(&source, folder.0.join("burst.c")).unwrap();
-        let build = folder.0.join("build");
-        let mut cmake = Command::new("cmake");
-        cmake.arg("-S").arg(&folder.0).arg("-B").arg(&build);
-        run(cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())));
-        run(Command::new("cmake").arg("--build").arg(&build));
-        assert_eq!(text(run(&mut Command::new(build.join("burst")))), expected);
-    }
+    assert_eq!(text(run(&mut Command::new(alone))), BURSTS);
+}
+
+/// As the guide says it.
+#[test]
+#[ignore = "needs cmake: .ci/run"]
+fn cmake_finds_the_library() {
+    let folder = Folder::new("cmake");
+    let list = "cmake_minimum_required(VERSION 3.10)\nproject(burst C)\nfind_package(fibula REQUIRED)\n\
+                add_executable(burst burst.c)\ntarget_link_libraries(burst fibula::fibula)\n";
+    std::fs::write(folder.0.join("CMakeLists.txt"), list).unwrap();
+    std::fs::copy(Path::new(HERE).join("examples/burst.c"), folder.0.join("burst.c")).unwrap();
+    let build = folder.0.join("build");
+    let mut cmake = Command::new("cmake");
+    cmake.arg("-S").arg(&folder.0).arg("-B").arg(&build);
+    run(cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())));
+    run(Command::new("cmake").arg("--build").arg(&build));
+    assert_eq!(text(run(&mut Command::new(build.join("burst")))), BURSTS);
 }
 
 /// The library exports what the header declares, and nothing else.
 #[test]
 fn the_symbols_are_those_of_the_header() {
-    if !has("nm") {
-        return;
-    }
     let listed =
         text(run(Command::new("nm").args(["-D", "--defined-only"]).arg(libraries().join("libfibula.so"))));
     let mut exported: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
