@@ -527,6 +527,18 @@ peer = \"AS64500\"
             ("table = 10", "table = 0", 11, "must not be 0"),
             ("\"blue\" }", "\"red\" }", 11, "no VRF 'red'"),
             ("keep = 5", "listen = \"localhost\"", 9, "an address and a port"),
+            (
+                "keep = 5",
+                "listen = \"0.0.0.0:2620\"",
+                9,
+                "FPM has no authentication: name the routers in 'allow'",
+            ),
+            (
+                "keep = 5",
+                "listen = \"[::]:2620\"",
+                9,
+                "FPM has no authentication: name the routers in 'allow'",
+            ),
             ("keep = 5", "allow_uid = \"all\"", 9, "\"any\", or a list of accounts"),
             ("keep = 5", "allow_uid = []", 9, "nothing may connect"),
             ("keep = 5", "allow_uid = [\"a:b\"]", 9, "'a:b' is no name of an account"),
