@@ -1,5 +1,6 @@
-//! What the fuzz targets do with their bytes: each compares with an independent implementation and panics on a
-//! difference.
+//! What the fuzz targets do with their bytes. Targets of parsers and structures compare with an independent implementation or a model,
+//! others hold their subject to rules: the same routes in pieces of any size, memory within a limit, counters that add up. They panic
+//! on a difference.
 //!
 //! `TARGETS` is the list; a target is a function here, an entry there, and a file of three lines under
 //! `fuzz_targets/` for the fuzzer. Corpora under `corpus/` replay in the test run, without a fuzzer.

@@ -55,7 +55,7 @@ reasons! {
     Ipv6RoutingHeader "ipv6-routing-header" "The packet has a routing header of type 0, which RFC 5095 deprecates." "Nothing to do: such packets are refused on purpose."
     MartianSource "martian-source" "The source address is unspecified, loopback, link-local (IPv4), multicast, reserved, or the router's own." "Find the sender by its MAC address: a wrong configuration or a forged source; 'martians.accept' has those that a network may use."
     SourceScope "source-scope" "The source address is link-local and the route leads to another link; the sender was told by ICMP." "Find the sender by its MAC address: it has no other address, or chose the wrong one."
-    MartianDestination "martian-destination" "The destination address is unspecified, loopback, link-local or reserved, and never forwarded." "Find the sender by its MAC address and correct its configuration; 'martians.accept' has those that a network may use."
+    MartianDestination "martian-destination" "The destination address is unspecified, loopback, link-local or reserved, and not one that 'martians.accept' has." "Find the sender by its MAC address and correct its configuration; 'martians.accept' has those that a network may use."
     LinkBroadcast "link-broadcast" "The frame went to all stations or to a group, the packet to a single address of another network." "Find the sender by its MAC address: packets to be forwarded are sent to one router."
     Multicast "multicast" "A multicast packet, and the interface has no kernel to give it to." "Multicast is not routed; nothing to do."
     NoHost "no-host" "The packet is for the router itself, and the interface has no kernel to give it to." "Use a back end that has one (af-packet), or do not address the router."

@@ -87,6 +87,24 @@ fn sessions_are_counted_and_never_refused() {
 }
 
 #[test]
+fn the_end_of_a_session_alone_changes_a_table() {
+    let route = message(ONE, 4, &update(&[], &attributes(1, 4, ONE), &nlri("10.0.0.0/8")));
+    let keepalive = message(ONE, 4, &[&[0xff; 16][..], &[0, 19, 4]].concat());
+    for (after, routes) in [
+        (keepalive, 1),
+        (message(ONE, 7, &[]), 1),
+        (state(ONE, 5, 6), 1),
+        (record(5, 7, &[]), 1),
+        (record(13, 7, &[]), 1),
+        (state("192.0.2.2", 6, 1), 1),
+        (state(ONE, 6, 1), 0),
+    ] {
+        let table = load_bytes(&[&route[..], &after].concat(), true, 1).unwrap();
+        assert_eq!(table.ribs.v4.len(), routes, "{after:?}");
+    }
+}
+
+#[test]
 fn the_early_format_makes_a_table() {
     let announce =
         |peer, prefix| legacy_update(peer, 7, &update(&[], &attributes(1, 2, peer), &nlri(prefix)));

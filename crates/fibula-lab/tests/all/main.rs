@@ -1,6 +1,7 @@
 //! The command of the laboratory, as its users run it, and its records. One program: each more would be linked anew.
 
 mod choices;
+mod claims;
 mod commands;
 #[cfg(feature = "gpu")]
 mod device;

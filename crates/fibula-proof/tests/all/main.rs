@@ -2,9 +2,11 @@
 
 mod churn;
 mod claims;
+mod clock;
 mod cookbook;
 mod engine_folders;
 mod published;
 mod rpki;
 mod scheduled;
 mod serde;
+mod unsafe_code;

@@ -99,6 +99,30 @@ fn bytes_and_sets_are_limits() {
     assert!(choice.bytes < 1 << 17, "{choice}");
 }
 
+/// What README and `fibula engines` say of the two engines for small tables.
+#[test]
+fn small_tables_get_the_engines_that_are_for_them() {
+    for isa in [Isa::Avx2, Isa::Avx512] {
+        for batch in [1, 32, 256] {
+            let of = |routes: usize| Workload {
+                routes,
+                ranges: routes * 3 / 2,
+                batch,
+                isa,
+                ..Workload::default()
+            };
+            for routes in [10, 50, 100, 500, 1_000, 2_000] {
+                let choice = choose::<u32>(&of(routes), None).unwrap();
+                assert_eq!(choice.engine.name, "range-btree", "{isa:?} {batch} {routes}");
+            }
+            for (routes, name) in [(10, "planb"), (50, "planb"), (1_000, "dir-btree"), (2_000, "dir-btree")] {
+                let choice = choose::<u128>(&of(routes), None).unwrap();
+                assert_eq!(choice.engine.name, name, "{isa:?} {batch} {routes}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_known_replaces_what_is_expected() {
     let wanted = Workload { ranges: 500_000, routes: 900_000, ..Workload::default() };

@@ -8,7 +8,7 @@ pub(super) enum Kind {
     /// Guides, definitions and the house's rules. They describe options and commands, in which "all" and "every" promise nothing
     /// ("prints all routes"), and limits ("64 KiB at most"). Here a claim is a figure of [`MEASURED`], a ratio, a row of a table with
     /// two numbers alone, a word of [`ABSOLUTE`], "no other", and "all" or "every" where it begins the sentence or stands before
-    /// what the project is judged by ([`JUDGED`]).
+    /// what the project is judged by ([`JUDGED`]); and "no" where a sentence begins with it and one of these or of [`DENIED`].
     Manual,
     /// The first two paragraphs of an engine's chapter: what it is, and when to use it. As in a manual.
     Chapter,
@@ -72,6 +72,9 @@ const JUDGED: [&str; 23] = [
     "survivor",
 ];
 
+/// What a sentence denies that begins with "no", besides [`JUDGED`].
+const DENIED: [&str; 4] = ["input", "bug", "panic", "speed"];
+
 impl Kind {
     /// What the document at this path is.
     pub(super) fn of(path: &str) -> Self {
@@ -90,7 +93,9 @@ impl Kind {
         match self {
             Self::Front => {
                 let is_figure = |pair: &[&str]| is_number(pair[0]) && UNITS.contains(&pair[1]);
-                lower.iter().any(|word| WORDS.contains(&word.as_str())) || words.windows(2).any(is_figure)
+                lower.iter().any(|word| WORDS.contains(&word.as_str()))
+                    || denies(&lower)
+                    || words.windows(2).any(is_figure)
             }
             Self::Manual | Self::Chapter => is_absolute(&lower) || is_measured(sentence, &words),
             Self::Decision => is_measured(sentence, &words),
@@ -106,11 +111,18 @@ fn is_number(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_digit())
 }
 
+/// Whether a sentence begins with "no" and what the project is judged by.
+fn denies(words: &[String]) -> bool {
+    let is_judged = |noun: &String| JUDGED.contains(&noun.as_str()) || DENIED.contains(&noun.as_str());
+    words.len() > 4 && words[0] == "no" && words[1..3].iter().any(is_judged)
+}
+
 /// Whether a sentence promises something without an exception.
 fn is_absolute(words: &[String]) -> bool {
     let is_all = |word: &String| word == "all" || word == "every";
     let begins = words.len() > 4 && words.first().is_some_and(is_all);
     begins
+        || denies(words)
         || words.iter().enumerate().any(|(at, word)| {
             let after = &words[at + 1..words.len().min(at + 3)];
             ABSOLUTE.contains(&word.as_str())

@@ -10,6 +10,9 @@ use super::Read;
 /// The steps of every change, and those that somebody starts.
 const STEPS: [&str; 2] = [".ci/run", ".ci/scheduled"];
 
+/// The list of claims.
+const LIST: &str = "docs/claims.toml";
+
 /// What a text says of a record without a day.
 const MARKS: [&str; 2] = ["measured before", "recorded on"];
 
@@ -30,6 +33,8 @@ pub(super) enum Shown {
     Lacks { file: String, text: String },
     /// A standard.
     Rfc(u32),
+    /// Another claim of the list, with its text: one that says what was measured, where this one says what to do.
+    Claim(String),
     /// Nothing: the sentence claims nothing, for this reason.
     NoClaim(String),
 }
@@ -43,6 +48,9 @@ type Fields = BTreeMap<String, Value>;
 pub(super) enum Says {
     /// No engine has a higher median in calls of these sizes; of all sizes, where none is named.
     Fastest { engine: String, traffic: String, batches: Vec<u64> },
+    /// Of two engines, one has the higher median for each of these kinds of traffic, in calls of these sizes; of all sizes, where none
+    /// is named.
+    Faster { engine: String, than: String, traffic: Vec<String>, batches: Vec<u64> },
     /// An engine makes so many million lookups a second or more.
     AtLeast { engine: String, traffic: String, batch: u64, millions: f64 },
     /// An engine takes so many bytes a prefix, to the digits that are given.
@@ -62,8 +70,16 @@ pub(super) enum Says {
         #[serde(default = "one")]
         unit: f64,
     },
-    /// Of two sets of rows, the greatest value of a field, the first's by the second's, to the digits that are given.
-    Ratio { field: String, of: Fields, to: Fields, is: String },
+    /// Of two sets of rows, the greatest value of a field, or where they are summed the sum of all, the first's by the second's, to the
+    /// digits that are given.
+    Ratio {
+        field: String,
+        of: Fields,
+        to: Fields,
+        #[serde(default)]
+        summed: bool,
+        is: String,
+    },
     /// A value of a record that is no list of rows: its path by names and numbers, with `/` between them.
     At { path: String, is: String },
 }
@@ -101,6 +117,8 @@ impl Shown {
             Self::Lacks { .. } => Ok(()),
             Self::Rfc(number) if *number > 0 => Ok(()),
             Self::Rfc(_) => Err("there is no RFC 0".to_owned()),
+            Self::Claim(text) if open(LIST)?.contains(&format!("\ntext = \"{text}")) => Ok(()),
+            Self::Claim(text) => Err(format!("no claim begins with '{text}'")),
             Self::NoClaim(why) if why.is_empty() => Err("no reason is given".to_owned()),
             Self::NoClaim(_) => Ok(()),
         }
@@ -149,33 +167,14 @@ impl Says {
             row.and_then(|row| row[field].as_f64()).ok_or_else(|| format!("no bytes of {name}"))
         };
         match self {
-            Self::Fastest { engine, traffic, batches } => {
-                let is_meant = |row: &&&Value| {
-                    row["traffic"] == *traffic
-                        && row["threads"] == 1
-                        && row["many_keys"] == false
-                        && row["batch"]
-                            .as_u64()
-                            .is_some_and(|batch| batches.is_empty() || batches.contains(&batch))
-                };
-                let meant: Vec<_> = rows.iter().filter(is_meant).collect();
-                let mut sizes: Vec<u64> = meant.iter().filter_map(|row| row["batch"].as_u64()).collect();
-                sizes.sort_unstable();
-                sizes.dedup();
-                if sizes.is_empty() || batches.iter().any(|batch| !sizes.contains(batch)) {
-                    return Err(format!("calls of {batches:?} are not measured"));
+            Self::Fastest { engine, traffic, batches } => fastest(&rows, engine, traffic, batches),
+            Self::Faster { engine, than, traffic, batches } => {
+                let mut two = rows;
+                two.retain(|row| row["engine"] == *engine || row["engine"] == *than);
+                if !two.iter().any(|row| row["engine"] == *than) {
+                    return Err(format!("{than} is not measured"));
                 }
-                for size in sizes {
-                    let rate = |row: &&&&Value| row["mlps_median"].as_f64().unwrap_or(0.0);
-                    let of_size = meant.iter().filter(|row| row["batch"] == size);
-                    let best = of_size.max_by(|a, b| rate(a).total_cmp(&rate(b))).map(|row| &row["engine"]);
-                    if best.is_none_or(|best| best != engine) {
-                        return Err(format!(
-                            "in calls of {size}, {traffic}, {best:?} is the fastest, not {engine}"
-                        ));
-                    }
-                }
-                Ok(())
+                traffic.iter().try_for_each(|traffic| fastest(&two, engine, traffic, batches))
             }
             Self::AtLeast { engine, traffic, batch, millions } => {
                 let is_meant = |row: &&&Value| {
@@ -215,8 +214,10 @@ impl Says {
                 let found = extreme(record, of, field, *least)? / unit;
                 same(found, is).map_err(|found| format!("{field} of {of:?} is {found}, not {is}"))
             }
-            Self::Ratio { field, of, to, is } => {
-                let found = extreme(record, of, field, false)? / extreme(record, to, field, false)?;
+            Self::Ratio { field, of, to, summed, is } => {
+                let value =
+                    |of| if *summed { sum(record, of, field) } else { extreme(record, of, field, false) };
+                let found = value(of)? / value(to)?;
                 same(found, is).map_err(|found| format!("{field} of {of:?} by {to:?} is {found}, not {is}"))
             }
             Self::At { path, is } => {
@@ -230,13 +231,49 @@ impl Says {
     }
 }
 
-/// The greatest or the least value of a field of the rows with these fields.
-fn extreme(record: &Value, of: &Fields, field: &str, least: bool) -> Result<f64, String> {
+/// Whether no engine of these rows has a higher median in calls of these sizes.
+fn fastest(rows: &[&Value], engine: &str, traffic: &str, batches: &[u64]) -> Result<(), String> {
+    let is_meant = |row: &&&Value| {
+        row["traffic"] == *traffic
+            && row["threads"] == 1
+            && row["many_keys"] == false
+            && row["batch"].as_u64().is_some_and(|batch| batches.is_empty() || batches.contains(&batch))
+    };
+    let meant: Vec<_> = rows.iter().filter(is_meant).collect();
+    let mut sizes: Vec<u64> = meant.iter().filter_map(|row| row["batch"].as_u64()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.is_empty() || batches.iter().any(|batch| !sizes.contains(batch)) {
+        return Err(format!("calls of {batches:?}, {traffic}, are not measured"));
+    }
+    for size in sizes {
+        let rate = |row: &&&&Value| row["mlps_median"].as_f64().unwrap_or(0.0);
+        let of_size = meant.iter().filter(|row| row["batch"] == size);
+        let best = of_size.max_by(|a, b| rate(a).total_cmp(&rate(b))).map(|row| &row["engine"]);
+        if best.is_none_or(|best| best != engine) {
+            return Err(format!("in calls of {size}, {traffic}, {best:?} is the fastest, not {engine}"));
+        }
+    }
+    Ok(())
+}
+
+/// The values of a field of the rows with these fields.
+fn values<'r>(record: &'r Value, of: &'r Fields, field: &'r str) -> impl Iterator<Item = f64> + 'r {
     let is_meant = |row: &&Value| of.iter().all(|(name, value)| row[name] == *value);
     let rows = record["rows"].as_array().into_iter().flatten().filter(is_meant);
-    let values = rows.filter_map(|row| row[field].as_f64());
+    rows.filter_map(move |row| row[field].as_f64())
+}
+
+/// The greatest or the least value of a field of the rows with these fields.
+fn extreme(record: &Value, of: &Fields, field: &str, least: bool) -> Result<f64, String> {
+    let values = values(record, of, field);
     let found = if least { values.reduce(f64::min) } else { values.reduce(f64::max) };
     found.ok_or_else(|| format!("no row has {field} and {of:?}"))
+}
+
+/// The sum of a field of the rows with these fields.
+fn sum(record: &Value, of: &Fields, field: &str) -> Result<f64, String> {
+    values(record, of, field).reduce(|a, b| a + b).ok_or_else(|| format!("no row has {field} and {of:?}"))
 }
 
 fn one() -> f64 {
