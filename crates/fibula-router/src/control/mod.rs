@@ -284,7 +284,7 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
     // Workers go on until the kernel forwards again, so they have a flag of their own.
     let (outer, flags) = (flags, &Flags { stop: Arc::default(), reload: Arc::clone(&flags.reload) });
     let mut router = Router::start(config, folder, flags, log)?;
-    let (socket, doors) = match router.open_doors() {
+    let (mut socket, doors) = match router.open_doors() {
         Ok(doors) => doors,
         Err(error) => {
             flags.stop.store(true, Ordering::Relaxed);
@@ -300,6 +300,7 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
     while !outer.stop.load(Ordering::Relaxed) && !router.workers.ended() {
         match router.begin_if_ready(is_busy) {
             Ok(true) => {
+                socket.own();
                 doors.admit();
                 notify(Notice::Ready);
             }

@@ -27,19 +27,26 @@ const LISTINGS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Server {
     path: PathBuf,
+    /// Whether the file goes with this router. While a router takes over, it is that of the one that runs.
+    is_own: bool,
     /// Each listing that is being written holds a clone. The reference count is thus the number of listings, plus one.
     listings: Arc<()>,
 }
 
 impl Server {
-    /// Has the socket of another router, which gave its listener.
+    /// Has the socket of another router, which gave its listener. The file is this router's once it has [taken over](Self::own).
     pub(super) fn inherited(path: &Path) -> Self {
-        Self { path: path.to_owned(), listings: Arc::default() }
+        Self { path: path.to_owned(), is_own: false, listings: Arc::default() }
+    }
+
+    /// Has taken over from the other router.
+    pub(super) fn own(&mut self) {
+        self.is_own = true;
     }
 
     /// Leaves the socket to another router.
     pub(super) fn leave(mut self) {
-        self.path = PathBuf::new();
+        self.is_own = false;
     }
 
     /// Opens the socket, and returns it with its listener. It replaces a socket file that nothing answers on, but not the socket of a
@@ -63,7 +70,9 @@ impl Server {
         sys::umask(before);
         let listener = listener?;
         listener.set_nonblocking(true)?;
-        Ok((Self::inherited(path), listener))
+        let mut server = Self::inherited(path);
+        server.own();
+        Ok((server, listener))
     }
 
     /// Answers a question. Long answers are written by threads of their own.
@@ -75,7 +84,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() {
+        if self.is_own {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -237,5 +246,26 @@ impl From<State> for api::NeighbourState {
             State::Verifying => Self::Verifying,
             State::Failed => Self::Failed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_goes_with_the_router_that_has_the_socket_alone() {
+        let path = std::env::temp_dir().join(format!("fibula-socket-{}", std::process::id()));
+        let (running, _listener) = Server::open(&path).unwrap();
+        // A take-over that fails.
+        drop(Server::inherited(&path));
+        assert!(path.exists());
+        // One that succeeds.
+        let mut next = Server::inherited(&path);
+        next.own();
+        running.leave();
+        assert!(path.exists());
+        drop(next);
+        assert!(!path.exists());
     }
 }

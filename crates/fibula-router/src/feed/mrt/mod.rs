@@ -4,6 +4,7 @@
 mod pace;
 
 use core::fmt;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -124,6 +125,7 @@ impl Replay {
 
     fn play_all(&mut self, rib: &Mutex<Rib>, stop: &AtomicBool) -> Result<(), ReplayError> {
         let Options { files, selection, .. } = &self.options;
+        are_files(files).map_err(ReplayError::Enter)?;
         let (source, mut options) = (Source::replay(files), LoadOptions::default());
         options.selection = selection.clone();
         self.keeper.began(&mut lock(rib), sys::now_ns());
@@ -164,6 +166,24 @@ impl Replay {
         rib.feed(self.options.feed).state.error(why.to_string(), now_ns);
         self.keeper.ended(rib, now_ns);
     }
+}
+
+/// Refuses pipes, sockets and devices, among the files and in their folders: the router could not stop while it waits for one of them.
+fn are_files(files: &[PathBuf]) -> io::Result<()> {
+    for path in files {
+        // The loader says what is wrong with a path that is not there.
+        let Ok(found) = fs::metadata(path) else { continue };
+        let all = if found.is_dir() {
+            fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?
+        } else {
+            vec![path.clone()]
+        };
+        let is_neither = |path: &&PathBuf| fs::metadata(path).is_ok_and(|at| !at.is_file() && !at.is_dir());
+        if let Some(path) = all.iter().find(is_neither) {
+            return Err(io::Error::other(format!("{}: not a file", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// Receives the events of one playing.

@@ -62,13 +62,13 @@ struct Bench {
 impl Bench {
     fn new(name: &str, limit: usize) -> Self {
         let folder = std::env::temp_dir().join(format!("fibula-router-mrt-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(&folder).unwrap();
         let rib = Mutex::new(Rib::new(vec![Routes::new("played", 200, limit, 1)]));
         Self { folder, rib, stop: AtomicBool::new(false) }
     }
 
     fn write(&self, name: &str, records: &[Vec<u8>]) {
-        std::fs::write(self.folder.join(name), records.concat()).unwrap();
+        fs::write(self.folder.join(name), records.concat()).unwrap();
     }
 
     fn options(&self) -> Options {
@@ -128,7 +128,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -182,6 +182,8 @@ fn what_cannot_be_read_is_told_and_its_routes_go() {
     let why = bench.play(missing).unwrap_err().to_string();
     assert!(why.contains("none") && why.contains("No such file"), "{why}");
     assert!(!bench.state(|feed| feed.state.has_table), "nothing was read to its end");
+    let device = Options { files: vec!["/dev/null".into()], ..bench.options() };
+    assert_eq!(bench.play(device).unwrap_err().to_string(), "/dev/null: not a file");
     bench.write("text", &[b"10.0.0.0/8 192.0.2.1\n".to_vec()]);
     let why = bench.play(bench.options()).unwrap_err().to_string();
     assert!(why.contains("not an MRT file"), "{why}");
