@@ -4,7 +4,7 @@
 //! up, and a table that was read is read again from its own text.
 
 use fibula::memory::Limits;
-use fibula_feed::{LoadOptions, LoadedRoutes, Loader, Source, TableForm};
+use fibula_feed::{Content, LoadOptions, LoadedRoutes, Loader, Source, TableForm};
 
 pub(crate) fn load(bytes: &[u8]) {
     let Some((&choice, text)) = bytes.split_first() else { return };
@@ -16,7 +16,8 @@ pub(crate) fn load(bytes: &[u8]) {
     options.values = values.iter().map(|name| name.parse().expect("a value")).collect();
     let Ok(table) = Loader::new(options).load(Source::reader("fuzz", text)) else { return };
     let report = table.report();
-    assert!(report.bad_lines <= report.entries(), "{report:?}");
+    // What begins like MRT is no text: each of its damaged stretches is counted, whether or not a record was found there.
+    assert!(report.content == Content::Mrt || report.bad_lines <= report.entries(), "{report:?}");
     table.ribs.v4.check().unwrap();
     table.ribs.v6.check().unwrap();
     let mut printed = String::new();

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 const PARTS: &str = r#"
 list() {
   printf '%s\n' 'cut       three pieces' 'broken    one fails' 'lacking   nothing can run' 'partly    something is left out' 'endless   a piece that does not end' \
-    'empty     no test is selected'
+    'empty     no test is selected' 'crashed   ends as a skipped one, and does not say why'
 }
 pieces() {
   case $1 in cut) printf '%s\n' one 'two 1/2' 'two 2/2' ;; broken) printf '%s\n' good bad last ;; *) echo all ;; esac
@@ -21,6 +21,7 @@ do_piece() {
   case $1,$2 in
     broken,bad) [ -e mended ] ;;
     lacking,*) skipped "no such thing, here" ;;
+    crashed,*) return 77 ;;
     partly,*) echo "SKIPPED: half of it" ;;
     endless,*) sleep 600 ;;
     empty,*) echo "test result: ok. 0 passed; 0 failed" ;;
@@ -142,6 +143,9 @@ fn scheduled_parts_that_fail_or_are_skipped_are_recorded_so() {
     assert_eq!(repository.record("lacking"), pair("skipped: no such thing  here", "0 of 1"));
     assert_eq!(repository.record("partly"), pair("ok but for 1 that were SKIPPED", "1 of 1"));
     assert!(repository.scheduled(&["--good", "partly"]).stdout.is_empty(), "half of it did not run");
+    assert!(!repository.scheduled(&["crashed"]).status.success());
+    let without = "failed with exit code 77  without a reason to be skipped";
+    assert_eq!(repository.record("crashed"), pair(without, "0 of 1"));
     assert_eq!(repository.record("empty"), pair("skipped: no test ran", "0 of 1"));
     assert!(!repository.scheduled(&["endless"]).status.success());
     assert_eq!(repository.record("endless"), pair("stopped after 1 s", "0 of 1"));
