@@ -622,6 +622,31 @@ impl OwnedArray {
         (&self.schema, &self.array)
     }
 
+    /// Returns the rows of an array of text, for callers that have no library of Arrow.
+    ///
+    /// # Errors
+    /// When the array is not of type `large_string`, or a text is not UTF-8.
+    pub fn texts(&self) -> Result<Vec<Option<String>>, ColumnError> {
+        let BorrowedArray {
+            format: "U", rows, buffers: RowBuffers::Offsets64(offsets, bytes), validity, ..
+        } = self.borrowed()?
+        else {
+            return Err(ColumnError::Array("another type than large_string"));
+        };
+        let values = crate::rows::ByteRows::packed_offsets64(offsets, bytes);
+        let valid = validity.map(|Validity { bits, offset }| crate::bitmap::Bitmap::new(bits, offset, rows));
+        let valid = valid.transpose()?;
+        let text = |row: usize| {
+            if valid.is_some_and(|valid| !valid.is_valid(row)) {
+                return Ok(None);
+            }
+            let bytes = values.get(row).ok_or(ColumnError::Array("text outside its buffer"))?;
+            let text = str::from_utf8(bytes).map_err(|_| ColumnError::Array("text that is not UTF-8"))?;
+            Ok(Some(text.to_owned()))
+        };
+        (0..rows).map(text).collect()
+    }
+
     /// Borrows the array, as [`borrow`] does.
     ///
     /// # Errors

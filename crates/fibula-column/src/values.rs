@@ -1,8 +1,10 @@
 //! Values of ids, as arrays of Arrow: a value for each row, or a dictionary of all values.
 
+use core::fmt;
 use core::sync::atomic::Ordering;
+use std::io::Write as _;
 
-use fibula::file::{ColumnType, ColumnWords, StoredColumn};
+use fibula::file::{ColumnType, ColumnValue, ColumnWords, StoredColumn};
 use fibula::net::NextHop;
 
 use crate::arrow::{ArrayBuffer, ArrayParts, OwnedArray, SharedArray};
@@ -148,6 +150,41 @@ impl<'a> ValueColumn<'a> {
         })
     }
 
+    /// Returns the array of the values of these ids as text: Arrow's `large_string`, whatever the type of the values is. Numbers and truth
+    /// values are as [`ColumnValue`] writes them, in the fewest digits that are the same number again. Costs that of
+    /// [`gather`](Self::gather), and a number's digits.
+    ///
+    /// # Errors
+    /// When memory runs out, or bytes are not UTF-8.
+    pub fn gather_text(&self, ids: &[u32]) -> Result<OwnedArray, ColumnError> {
+        let places = ids.iter().map(|&id| self.place(id));
+        let parts = ArrayParts::new("U", ids.len()).validity(places.clone().map(|place| place.is_some()));
+        match &self.values {
+            ValueData::Text(values) | ValueData::Bytes(values) => {
+                return OwnedArray::new(with_bytes(parts, values, places, true)?);
+            }
+            ValueData::Stored(column) if matches!(column.kind(), ColumnType::Text | ColumnType::Bytes) => {
+                return OwnedArray::new(with_stored(parts, column, places, true)?);
+            }
+            _ => {}
+        }
+        texts_of(ids.iter().map(|&id| match &self.values {
+            // A file that is mapped may change between two looks at it, so the second look may find no value.
+            ValueData::Stored(column) => NextHop::new(id).and_then(|id| column.value(id)),
+            values => {
+                let at = self.place(id)?;
+                Some(match values {
+                    ValueData::U32(values) => ColumnValue::U32(values[at]),
+                    ValueData::U64(values) => ColumnValue::U64(values[at]),
+                    ValueData::I64(values) => ColumnValue::I64(values[at]),
+                    ValueData::F64(values) => ColumnValue::F64(values[at]),
+                    ValueData::Bool(values) => ColumnValue::Bool(values.is_valid(at)),
+                    _ => return None,
+                })
+            }
+        }))
+    }
+
     /// Returns these ids as entries of a dictionary of all values: Arrow's `dictionary` with indices of type `uint32`.
     ///
     /// # Errors
@@ -189,6 +226,28 @@ impl<'a> ValueColumn<'a> {
         let dictionary = Some(Box::new(values.export()));
         OwnedArray::new(ArrayParts { dictionary, ..parts.buffer(entries) })
     }
+}
+
+/// Returns the array of what is shown, row by row: Arrow's `large_string`.
+///
+/// # Errors
+/// When memory runs out.
+pub fn texts_of<T: fmt::Display>(
+    rows: impl ExactSizeIterator<Item = Option<T>>,
+) -> Result<OwnedArray, ColumnError> {
+    let mut offsets = room::<i64>(rows.len() + 1)?;
+    let mut is_there = room::<bool>(rows.len())?;
+    let mut bytes: Vec<u8> = Vec::new();
+    offsets.push(0);
+    for row in rows {
+        if let Some(shown) = &row {
+            write!(bytes, "{shown}").map_err(|_| ColumnError::Memory { entries: offsets.len() })?;
+        }
+        is_there.push(row.is_some());
+        offsets.push(bytes.len() as i64);
+    }
+    let parts = ArrayParts::new("U", is_there.len()).validity(is_there);
+    OwnedArray::new(parts.buffer(ArrayBuffer::from(offsets)).buffer(bytes))
 }
 
 /// Returns an empty vector with room for so many.
@@ -280,7 +339,7 @@ fn with_bytes(
 mod tests {
     use super::*;
     use crate::arrow::tests::{booleans, bytes, dictionary, format, numbers, raw};
-    use fibula::file::{ColumnBuilder, ColumnValue};
+    use fibula::file::ColumnBuilder;
 
     const IDS: [u32; 6] = [2, 0, 3, 1, 4, 2];
 
@@ -305,6 +364,43 @@ mod tests {
         let bits = Bitmap::new(&[0b011], 0, 3).unwrap();
         let array = ValueColumn::new(ValueData::Bool(bits)).gather(&IDS).unwrap();
         assert_eq!(booleans(raw(&array)), [Some(true), None, Some(false), Some(true), None, Some(true)]);
+    }
+
+    #[test]
+    fn values_of_every_type_are_texts() {
+        let text = |column: &ValueColumn<'_>, expected: [Option<&str>; 6]| {
+            let array = column.gather_text(&IDS).unwrap();
+            assert_eq!(format(&array), "U");
+            assert_eq!(bytes(raw(&array)), expected.map(|text| text.map(str::as_bytes)));
+            assert_eq!(array.texts().unwrap(), expected.map(|text| text.map(str::to_owned)));
+        };
+        let some = |[a, b, c]: [&'static str; 3]| [Some(b), None, Some(c), Some(a), None, Some(b)];
+        text(&ValueColumn::new(ValueData::U32(&[15, 0, u32::MAX])), some(["15", "0", "4294967295"]));
+        text(&ValueColumn::new(ValueData::U64(&[1, u64::MAX, 3])), some(["1", "18446744073709551615", "3"]));
+        text(
+            &ValueColumn::new(ValueData::I64(&[i64::MIN, -1, 3])),
+            some(["-9223372036854775808", "-1", "3"]),
+        );
+        text(
+            &ValueColumn::new(ValueData::F64(&[0.1, -1.0, 1e21])),
+            some(["0.1", "-1", "1000000000000000000000"]),
+        );
+        text(
+            &ValueColumn::new(ValueData::Bool(Bitmap::new(&[0b011], 0, 3).unwrap())),
+            some(["true", "true", "false"]),
+        );
+        let texts: [&[u8]; 3] = [b"one", b"", "d\u{fc}nn".as_bytes()];
+        text(&ValueColumn::new(ValueData::Text(ByteRows::slices(&texts))), some(["one", "", "d\u{fc}nn"]));
+        let mut builder = ColumnBuilder::new("c", ColumnType::F64);
+        for value in [Some(2.5), None, Some(-0.0)] {
+            builder.push(value.map(ColumnValue::F64)).unwrap();
+        }
+        let column = builder.finish();
+        text(&ValueColumn::from(&column), [None, None, Some("-0"), Some("2.5"), None, None]);
+        let mut builder = ColumnBuilder::new("c", ColumnType::Bytes);
+        builder.push(Some(ColumnValue::Bytes(b"\xff"[..].into()))).unwrap();
+        let column = builder.finish();
+        assert!(matches!(ValueColumn::from(&column).gather_text(&[1]), Err(ColumnError::Array(_))));
     }
 
     #[test]
