@@ -228,9 +228,18 @@ int64_t fibula_lookup_arrow_ids(const fibula_table *table, const struct ArrowSch
                                 const struct ArrowArray *array, uint32_t threads, uint32_t flags,
                                 struct ArrowSchema *ids_schema, struct ArrowArray *ids_array, fibula_error *error);
 
+/* The prefix that each address of an array matches, as text: an array of large_string with nulls where no route matches, which the caller
+ * releases. FIBULA_E_ABSENT where the table knows neither the lengths of its matches (`fibula compile --with-length`) nor its routes. */
+int64_t fibula_lookup_arrow_prefixes(const fibula_table *table, const struct ArrowSchema *schema,
+                                     const struct ArrowArray *array, uint32_t flags,
+                                     struct ArrowSchema *prefixes_schema, struct ArrowArray *prefixes_array,
+                                     fibula_error *error);
+
 /* The values of ids, one for each: an array of uint32, uint64, int64, double, bool, large_string or large_binary, with nulls where a value
- * is missing and for id 0. With FIBULA_DICTIONARY the ids are entries of a dictionary of all values. The caller releases it. */
+ * is missing and for id 0. With FIBULA_DICTIONARY the ids are entries of a dictionary of all values. With FIBULA_AS_TEXT they are an array of
+ * large_string, whatever type the column has. The caller releases it. */
 #define FIBULA_DICTIONARY 1u
+#define FIBULA_AS_TEXT 2u
 int fibula_values_arrow(const fibula_table *table, uint32_t column, const uint32_t *ids, size_t count, uint32_t flags,
                         struct ArrowSchema *values_schema, struct ArrowArray *values_array, fibula_error *error);
 

@@ -28,6 +28,8 @@ mod input;
 mod live;
 mod lookup;
 mod options;
+#[cfg(feature = "rpki")]
+mod rpki;
 mod table;
 mod values;
 mod vrf;

@@ -6,7 +6,7 @@ use std::ptr;
 use engine::net::NextHop;
 use fibula_column::arrow::{self, ArrowArray, ArrowSchema, OwnedArray};
 use fibula_column::{
-    AddressLayout, Column, ColumnError, LookupCounts, LookupOptions, TableView, V4MappedRule,
+    AddressLayout, Column, ColumnError, LookupCounts, LookupOptions, TableView, V4MappedRule, texts_of,
 };
 
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
@@ -330,6 +330,35 @@ pub unsafe extern "C" fn fibula_lookup_arrow_ids(
             ids.resize(column.len(), 0);
             let counts = view.lookup(&column, &mut ids, &options)?;
             put_array(OwnedArray::of_ids(ids), ids_schema, ids_array)?;
+            Ok(counts.invalid as i64)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibula_lookup_arrow_prefixes(
+    table: *const Table,
+    schema: *const ArrowSchema,
+    array: *const ArrowArray,
+    flags: u32,
+    prefixes_schema: *mut ArrowSchema,
+    prefixes_array: *mut ArrowArray,
+    error: *mut ErrorPlace,
+) -> i64 {
+    // SAFETY: as in `fibula_lookup4`.
+    unsafe {
+        counted(error, || {
+            if prefixes_schema.is_null() || prefixes_array.is_null() {
+                return Err(Failure::argument("the place for the result is NULL"));
+            }
+            let view = handle(table)?.prefixes();
+            let (options, column) =
+                (options(flags, V4_MAPPED | REFUSE_INVALID | TEXT, 1)?, of_arrow(schema, array, flags)?);
+            let (prefixes, counts) = view.lookup(&column, &options).map_err(|error| match error {
+                ColumnError::Lengths => Failure::new(Code::Absent, error.to_string()),
+                error => error.into(),
+            })?;
+            put_array(texts_of(prefixes.into_iter())?, prefixes_schema, prefixes_array)?;
             Ok(counts.invalid as i64)
         })
     }

@@ -12,7 +12,7 @@ use engine::fib::{DualFib, Fib};
 use engine::file::{self, Contents, Half, StoredColumn, StoredRoutes, TableFile};
 use engine::net::{HostBits, Key, NextHop, Route, Routes};
 use engine::rib::{ColumnRules, DualRib, Duplicates, Rib, RibColumnsError};
-use fibula_column::TableView;
+use fibula_column::{PrefixView, TableView};
 
 use crate::checked::{self, Handle};
 use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
@@ -133,6 +133,14 @@ impl Table {
         match &self.source {
             Source::File(file) => TableView::from(&**file),
             Source::Built(built) => TableView::from(&built.fibs),
+        }
+    }
+
+    /// Returns what finds matched prefixes.
+    pub fn prefixes(&self) -> PrefixView<'_> {
+        match &self.source {
+            Source::File(file) => PrefixView::from(&**file),
+            Source::Built(built) => PrefixView::from((&built.fibs, &built.ribs)),
         }
     }
 

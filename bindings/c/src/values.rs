@@ -25,6 +25,7 @@ const TYPES: [ColumnType; 7] = [
 ];
 
 pub const DICTIONARY: u32 = 1;
+pub const AS_TEXT: u32 = 2;
 
 /// Most columns that files can hold.
 const MOST: usize = 256;
@@ -165,12 +166,16 @@ pub unsafe extern "C" fn fibula_values_arrow(
     // SAFETY: as in `fibula_column_count`.
     unsafe {
         call(error, || {
-            if flags & !DICTIONARY != 0 {
-                return Err(Failure::argument("a flag that this call does not take"));
+            if !matches!(flags, 0 | DICTIONARY | AS_TEXT) {
+                return Err(Failure::argument("flags that this call does not take"));
             }
             let values = ValueColumn::from(column(handle(table)?, number)?);
             let ids = elements(ids, count)?;
-            let array = if flags & DICTIONARY != 0 { values.dictionary(ids) } else { values.gather(ids) };
+            let array = match flags {
+                DICTIONARY => values.dictionary(ids),
+                AS_TEXT => values.gather_text(ids),
+                _ => values.gather(ids),
+            };
             put_array(array?, values_schema, values_array)
         })
     }

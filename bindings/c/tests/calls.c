@@ -212,7 +212,13 @@ static void has_values(const fibula_table *table) {
     IS(2, array.null_count);
     schema.release(&schema);
     array.release(&array);
-    IS(FIBULA_E_ARGUMENT, fibula_values_arrow(table, 0, ids, 4, 2, &schema, &array, &error));
+    IS(0, fibula_values_arrow(table, 3, ids, 4, FIBULA_AS_TEXT, &schema, &array, &error));
+    IS(0, strcmp(schema.format, "U"));
+    IS(2, array.null_count);
+    IS(0, memcmp(array.buffers[2], "-1.548.25", 9));
+    schema.release(&schema);
+    array.release(&array);
+    IS(FIBULA_E_ARGUMENT, fibula_values_arrow(table, 0, ids, 4, 3, &schema, &array, &error));
     IS(FIBULA_E_ABSENT, fibula_values_arrow(table, 7, ids, 4, 0, &schema, &array, &error));
     IS(FIBULA_E_ARGUMENT, fibula_values_arrow(table, 0, ids, 4, 0, NULL, &array, &error));
 }
@@ -284,6 +290,10 @@ static void values(const char *folder) {
     fibula_table_unref(with);
 }
 
+/* Of arrays that own nothing. */
+static void keep_schema(struct ArrowSchema *schema) { (void)schema; }
+static void keep_array(struct ArrowArray *array) { (void)array; }
+
 /* A file that knows the lengths of matched prefixes. */
 static void lengths_of(const char *path) {
     fibula_table *table;
@@ -307,6 +317,19 @@ static void lengths_of(const char *path) {
     IS(64500, asn);
     IS(0, fibula_value_u32(table, 0, id6, &asn));
     IS(64501, asn);
+    struct ArrowSchema schema = {.format = "I", .release = keep_schema}, texts_schema;
+    const void *buffers[] = {NULL, addresses};
+    struct ArrowArray array = {.length = 3, .n_buffers = 2, .buffers = buffers, .release = keep_array}, texts;
+    IS(0, fibula_lookup_arrow_prefixes(table, &schema, &array, 0, &texts_schema, &texts, &error));
+    IS(0, strcmp(texts_schema.format, "U"));
+    IS(3, texts.length);
+    IS(1, texts.null_count);
+    IS(0, memcmp(texts.buffers[2], "10.1.0.0/1610.0.0.0/8", 21));
+    texts_schema.release(&texts_schema);
+    texts.release(&texts);
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_arrow_prefixes(table, &schema, &array, 0, NULL, &texts, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_arrow_prefixes(table, &schema, &array, 1, &texts_schema, &texts, &error));
+    IS(FIBULA_E_ARGUMENT, fibula_lookup_arrow_prefixes(NULL, &schema, &array, 0, &texts_schema, &texts, &error));
     IS(FIBULA_E_ARGUMENT, fibula_lookup4_lengths(table, addresses, 0, 0, ids, NULL, 3));
     IS(FIBULA_E_ARGUMENT, fibula_lookup4_lengths(NULL, addresses, 0, 0, ids, lengths, 3));
     fibula_table_unref(table);
