@@ -90,6 +90,11 @@ pub fn prefixes_of(prefixes: &Bound<'_, PyAny>, host_bits: HostBits) -> PyResult
         .collect()
 }
 
+/// Reads prefixes, of which some rows are none, or are `None`.
+pub fn some_prefixes_of(prefixes: &Bound<'_, PyAny>, host_bits: HostBits) -> PyResult<Vec<Option<IpPrefix>>> {
+    Ok(rows_of(prefixes)?.iter().map(|item| prefix_of(&item, host_bits).ok()).collect())
+}
+
 /// Builds a table from columns.
 pub fn of_columns(
     prefixes: &Bound<'_, PyAny>,

@@ -330,6 +330,33 @@ impl Input {
     }
 }
 
+/// Makes an array of text of ids.
+pub type Shown<'s> = dyn Fn(&[u32]) -> Result<OwnedArray, ColumnError> + Sync + Send + 's;
+
+impl Input {
+    /// Looks the addresses up, and returns a text for each: in an array of Arrow if these held the addresses, and else in a list.
+    pub fn texts<'py>(
+        self,
+        py: Python<'py>,
+        wishes: &Wishes,
+        with: &LookUp<'_>,
+        shown: &Shown<'_>,
+    ) -> Outcome<(Bound<'py, PyAny>, LookupCounts)> {
+        let is_arrow = self.holder == Holder::Arrow;
+        let found = self.look_up(py, wishes, with)?;
+        let counts = found.counts;
+        if is_arrow {
+            return Ok((found.arrow(py, |ids| shown(&ids))?, counts));
+        }
+        let texts = detached(py, found.chunks[0].len(), || shown(&found.chunks[0]))??;
+        let list = PyList::empty(py);
+        for text in texts.texts()? {
+            list.append(text)?;
+        }
+        Ok((list.into_any(), counts))
+    }
+}
+
 /// Returns ids as an `array.array`, which needs no package.
 fn ids_array<'py>(py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyAny>> {
     let array = py.import("array")?.call_method1("array", ("I",))?;

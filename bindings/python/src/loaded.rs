@@ -12,7 +12,7 @@ use fibula::memory::Limits;
 use fibula::net::{IpPrefix, Key, NextHop, Prefix, Route, Routes};
 use fibula::rib::{DualRib, Rib};
 use fibula_column::arrow::SharedArray;
-use fibula_column::{ColumnError, TableView, ValueColumn};
+use fibula_column::{ColumnError, PrefixView, TableView, ValueColumn};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -118,6 +118,14 @@ impl Loaded {
         }
     }
 
+    /// Returns what finds matched prefixes.
+    pub fn prefixes(&self) -> PrefixView<'_> {
+        match &self.source {
+            Source::File(file) => PrefixView::from(&**file),
+            Source::Built(built) => PrefixView::from((&built.fibs, &built.ribs)),
+        }
+    }
+
     #[inline]
     fn id_of(&self, address: IpAddr) -> Option<NextHop> {
         match &self.source {
@@ -147,6 +155,14 @@ impl Loaded {
             }
         };
         Ok(Some(Values { loaded: self, at }))
+    }
+
+    /// Returns a column of values by its name; the first one without. `None` where the table has no columns.
+    pub fn values_or_first(&self, name: Option<&str>) -> Outcome<Option<Values<'_>>> {
+        match name {
+            None => Ok((!self.columns().is_empty()).then_some(Values { loaded: self, at: 0 })),
+            name => self.values(name),
+        }
     }
 
     fn names(&self) -> String {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use fibula::file::{ColumnBuilder, ColumnType, ColumnValue};
-use fibula::net::{HostBits, IpPrefix};
+use fibula::net::{HostBits, IpPrefix, Prefix};
 use fibula_column::ValueColumn;
 use fibula_column::arrow::SharedArray;
 use fibula_feed::compression::Decompressor;
@@ -14,7 +14,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 
 use crate::arrow_column::ArrowColumn;
-use crate::build::{prefixes_of, rows_of};
+use crate::build::{prefixes_of, rows_of, some_prefixes_of};
 use crate::error::{Failure, Outcome, guarded, value_error};
 use crate::live::numbers_of;
 
@@ -116,14 +116,22 @@ impl Vrps {
 /// Return the state of each route by route origin validation (RFC 6811): ``valid``, ``invalid-as``, ``invalid-length`` or ``not-found``.
 ///
 /// ``prefixes`` and ``asns`` are columns of one length; None among ``asns`` is a route without one origin. ``vrps`` are a ``Vrps``, the path of
-/// an export, or three columns: prefixes, maximum lengths and ASes. Of Arrow's prefixes the answer is Arrow's, and else a list.
+/// an export, or three columns: prefixes, maximum lengths and ASes. Of Arrow's prefixes the answer is Arrow's, and else a list. With
+/// ``invalid="null"``, a row whose prefix or AS is missing or is none has no state; otherwise it is an error.
 #[pyfunction]
+#[pyo3(signature = (prefixes, asns, vrps, *, invalid="raise"))]
 pub fn rov<'py>(
     py: Python<'py>,
     prefixes: &Bound<'py, PyAny>,
     asns: &Bound<'py, PyAny>,
     vrps: &Bound<'py, PyAny>,
+    invalid: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let has_nulls = match invalid {
+        "raise" => false,
+        "null" => true,
+        other => return Err(value_error(format!("invalid is 'null' or 'raise', and not '{other}'"))),
+    };
     let made;
     let vrps = if let Ok(vrps) = vrps.cast::<Vrps>() {
         vrps.clone()
@@ -138,13 +146,30 @@ pub fn rov<'py>(
     };
     let is_arrow = prefixes.hasattr(intern!(py, "__arrow_c_array__"))?
         || prefixes.hasattr(intern!(py, "__arrow_c_stream__"))?;
-    let rows = prefixes_of(prefixes, HostBits::Mask)?;
+    let rows = if has_nulls {
+        some_prefixes_of(prefixes, HostBits::Mask)?
+    } else {
+        prefixes_of(prefixes, HostBits::Mask)?.into_iter().map(Some).collect()
+    };
     let origins = rows_of(asns)?;
     if rows.len() != origins.len() {
         let counts = format!("{} prefixes and {} ASes", rows.len(), origins.len());
         return Err(value_error(format!("columns differ in length: {counts}")));
     }
+    // A row without a state keeps a place: a prefix and an AS that are not looked at.
+    let is_there: Vec<bool> = match has_nulls {
+        false => vec![true; rows.len()],
+        true => {
+            let numbers = origins.iter().map(|item| item.extract::<u32>().is_ok());
+            rows.iter().zip(numbers).map(|(prefix, is_number)| prefix.is_some() && is_number).collect()
+        }
+    };
+    let nothing = IpPrefix::V4(Prefix::host(0));
+    let rows: Vec<IpPrefix> = rows.into_iter().map(|prefix| prefix.unwrap_or(nothing)).collect();
     let origins = origins.iter().enumerate().map(|(row, item)| {
+        if !is_there[row] {
+            return Ok(None);
+        }
         item.extract::<Option<u32>>().map_err(|_| {
             let shown = item.repr().map_or_else(|_| "a value".to_owned(), |text| text.to_string());
             value_error(format!("asns, row {row}: {shown} is not an AS number"))
@@ -154,14 +179,14 @@ pub fn rov<'py>(
     let validator = &vrps.get().validator;
     let states = py.detach(|| guarded(|| states_of(validator, &rows, &origins)))?;
     if is_arrow {
-        return Ok(Bound::new(py, ArrowColumn::new(as_arrow(&states)?))?.into_any());
+        return Ok(Bound::new(py, ArrowColumn::new(as_arrow(&states, &is_there)?))?.into_any());
     }
     let names = State::ALL.map(|state| PyString::new(py, state.name()));
-    let name_of = |state: &State| {
+    let name_of = |(state, &is_there): (&State, &bool)| {
         let at = State::ALL.iter().position(|own| own == state).unwrap_or(0);
-        names[at].clone()
+        is_there.then(|| names[at].clone())
     };
-    PyList::new(py, states.iter().map(name_of).collect::<Vec<_>>())?.into_bound_py_any(py)
+    PyList::new(py, states.iter().zip(&is_there).map(name_of).collect::<Vec<_>>())?.into_bound_py_any(py)
 }
 
 /// Validates routes of both families.
@@ -191,16 +216,18 @@ fn states_of(validator: &Validator, rows: &[IpPrefix], origins: &[Option<u32>]) 
 }
 
 /// Returns the states as a dictionary of Arrow.
-fn as_arrow(states: &[State]) -> Outcome<SharedArray> {
+fn as_arrow(states: &[State], is_there: &[bool]) -> Outcome<SharedArray> {
     let mut names = ColumnBuilder::new("state", ColumnType::Text);
     for state in State::ALL {
         names
             .push(Some(ColumnValue::Text(state.name().into())))
             .map_err(|error| value_error(error.to_string()))?;
     }
+    let id_of = |state: &State| State::ALL.iter().position(|own| own == state).map_or(0, |at| at as u32 + 1);
     let ids: Vec<u32> = states
         .iter()
-        .map(|state| State::ALL.iter().position(|own| own == state).map_or(0, |at| at as u32 + 1))
+        .zip(is_there)
+        .map(|(state, &is_there)| if is_there { id_of(state) } else { 0 })
         .collect();
     let names = names.finish();
     Ok(SharedArray::new(ValueColumn::from(&names).dictionary(&ids)?))

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use fibula::file::{Follower, TableFile};
 use fibula::memory::Limits;
 use fibula::net::IpPrefix;
+use fibula_column::{ColumnError, ValueColumn, texts_of};
 use pyo3::exceptions::{PyKeyError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, RwLockExt};
@@ -296,6 +297,87 @@ impl Table {
             Some(values) => input.values(py, &values, dictionary, &wishes, with)?,
             None => input.ids(py, None, &wishes, with)?,
         };
+        self.last_invalid.store(counts.invalid, Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    /// Return the values of a column of addresses as text, whatever type they have; null where no route matches.
+    ///
+    /// Takes what ``lookup_ids`` takes. Without ``column``, the values are those of the first column, or the ids of a table that has none. Of
+    /// Arrow's arrays the answer is one of ``large_string``, of others a list.
+    ///
+    /// >>> Table.build(["192.0.2.0/24"], {"asn": [64500]}).lookup_texts(["192.0.2.7", "::1"])
+    /// ['64500', None]
+    #[pyo3(signature = (addresses, column=None, *, threads=1, invalid="null", v4_mapped="ipv6", text=false))]
+    #[allow(clippy::too_many_arguments, reason = "arguments by name")]
+    fn lookup_texts<'py>(
+        &self,
+        py: Python<'py>,
+        addresses: &Bound<'py, PyAny>,
+        column: Option<&str>,
+        threads: usize,
+        invalid: &str,
+        v4_mapped: &str,
+        text: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wishes = Wishes::new(threads, invalid, v4_mapped, text)?;
+        let input = Input::of(addresses, &wishes)?;
+        let loaded = self.newest(py)?;
+        let view = loaded.view();
+        let with: &LookUp<'_> = &|_, column, ids, options| view.lookup(column, ids, options);
+        let (answer, counts) = match loaded.values_or_first(column)? {
+            Some(values) => {
+                let column = ValueColumn::from(values.column());
+                input.texts(py, &wishes, with, &|ids| column.gather_text(ids))?
+            }
+            None => {
+                let shown = |ids: &[u32]| texts_of(ids.iter().map(|&id| (id != 0).then_some(id)));
+                input.texts(py, &wishes, with, &shown)?
+            }
+        };
+        self.last_invalid.store(counts.invalid, Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    /// Return the longest prefixes that contain a column of addresses, as text; null where no route matches.
+    ///
+    /// Takes what ``lookup_ids`` takes. Of Arrow's arrays the answer is one of ``large_string``, of others a list. The table knows the lengths of
+    /// its matches (``fibula compile --with-length``), or has its routes, among which each row is then searched for.
+    ///
+    /// >>> Table.build(["192.0.2.0/24"]).lookup_prefixes(["192.0.2.7", "::1"])
+    /// ['192.0.2.0/24', None]
+    #[pyo3(signature = (addresses, *, invalid="null", v4_mapped="ipv6", text=false))]
+    fn lookup_prefixes<'py>(
+        &self,
+        py: Python<'py>,
+        addresses: &Bound<'py, PyAny>,
+        invalid: &str,
+        v4_mapped: &str,
+        text: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wishes = Wishes::new(1, invalid, v4_mapped, text)?;
+        let input = Input::of(addresses, &wishes)?;
+        let loaded = self.newest(py)?;
+        // The "ids" of a chunk are the numbers of its rows among all prefixes that were found, from 1 on.
+        let found = Mutex::new(Vec::new());
+        let with: &LookUp<'_> = &|_, column, ids, options| {
+            let (prefixes, counts) = loaded.prefixes().lookup(column, options)?;
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            for (id, prefix) in ids.iter_mut().zip(prefixes) {
+                *id = 0;
+                if prefix.is_some() {
+                    found.push(prefix);
+                    *id = u32::try_from(found.len())
+                        .map_err(|_| ColumnError::Array("more rows than there are ids"))?;
+                }
+            }
+            Ok(counts)
+        };
+        let shown = |ids: &[u32]| {
+            let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            texts_of(ids.iter().map(|&id| found[(id as usize).checked_sub(1)?]))
+        };
+        let (answer, counts) = input.texts(py, &wishes, with, &shown)?;
         self.last_invalid.store(counts.invalid, Ordering::Relaxed);
         Ok(answer)
     }

@@ -117,6 +117,24 @@ class Table:
         text: bool = False,
         dictionary: bool | None = None,
     ) -> Any: ...
+    def lookup_texts(
+        self,
+        addresses: Column,
+        column: str | None = None,
+        *,
+        threads: int = 1,
+        invalid: Literal["null", "raise"] = "null",
+        v4_mapped: Literal["ipv6", "ipv4"] = "ipv6",
+        text: bool = False,
+    ) -> Any: ...
+    def lookup_prefixes(
+        self,
+        addresses: Column,
+        *,
+        invalid: Literal["null", "raise"] = "null",
+        v4_mapped: Literal["ipv6", "ipv4"] = "ipv6",
+        text: bool = False,
+    ) -> Any: ...
     def covers(self, prefix: Prefix, column: str | None = None) -> list[tuple[Network, Any]]: ...
     def get(self, prefix: Prefix, default: Any = None) -> Any: ...
     def __getitem__(self, prefix: Prefix, /) -> Any: ...
@@ -326,6 +344,8 @@ def rov(
     prefixes: Column,
     asns: Column,
     vrps: Vrps | str | PathLike[str] | tuple[Column, Column, Column],
+    *,
+    invalid: Literal["raise", "null"] = "raise",
 ) -> Any: ...
 
 @disjoint_base
