@@ -48,11 +48,18 @@ def test_everything_has_a_docstring() -> None:
                 assert key.startswith("_") or getattr(member, "__doc__", None), f"{name}.{key}"
 
 
-@pytest.mark.parametrize(("name", "needed", "outputs"), [("python", ["numpy"], 5), ("python-tutorial", ["pyarrow", "matplotlib"], 6)])
+@pytest.mark.parametrize(("name", "needed", "outputs"), [("python", ["numpy"], 5), ("python-tutorial", ["pyarrow", "matplotlib"], 6), ("data-engines", ["polars", "pandas", "datafusion", "duckdb"], 5)])
 def test_the_guide_prints_what_it_says(name: str, needed: list[str], outputs: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in needed:
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
+    if "duckdb" in needed:
+        from fibula.duckdb import extension
+
+        try:
+            extension()
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
     guide = REPOSITORY / "docs/guide"
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (guide / f"{name}.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
