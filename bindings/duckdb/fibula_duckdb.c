@@ -317,7 +317,7 @@ static const duckdb_type ADDRESSES[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_UINTEGE
 /* What a registered function is: `extra` of DuckDB. */
 typedef struct {
     const function *of;
-    duckdb_type ip;
+    duckdb_type ip; /* of rov, the type of the AS */
     int has_rule;
 } overload;
 
@@ -534,11 +534,15 @@ static void validate(duckdb_function_info info, duckdb_data_chunk input, duckdb_
         }
         for (idx_t row = first; is_good && row < end; row++) {
             if (!is_there(&prefix, row) || !is_there(&asn, row)) continue;
-            const int64_t number = ((const int64_t *)asn.data)[row];
-            if (number < 0 || number > UINT32_MAX) {
+            const uint64_t number = ((const uint64_t *)asn.data)[row];
+            if (number > UINT32_MAX) {
                 if (!flags) continue;
-                snprintf(error.message, sizeof error.message, "%lld is not an AS number", (long long)number);
+                if (self->ip == DUCKDB_TYPE_BIGINT)
+                    snprintf(error.message, sizeof error.message, "%lld is not an AS number", (long long)number);
+                else
+                    snprintf(error.message, sizeof error.message, "%llu is not an AS number", (unsigned long long)number);
                 is_good = 0;
+                break;
             }
             texts[row] = text_of(&((const duckdb_string_t *)prefix.data)[row], &lengths[row]);
             asns[row] = (uint32_t)number;
@@ -841,10 +845,11 @@ DUCKDB_EXTENSION_ENTRYPOINT(duckdb_connection connection, duckdb_extension_info 
         duckdb_destroy_scalar_function_set(&set);
     }
     duckdb_scalar_function_set set = duckdb_create_scalar_function_set("rov");
-    for (int has_rule = 0; has_rule < 2; has_rule++) {
-        const overload self = {NULL, DUCKDB_TYPE_VARCHAR, has_rule};
-        const duckdb_type parameters[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_VARCHAR};
-        is_good = add(set, "rov", &self, parameters, 3 + has_rule, DUCKDB_TYPE_VARCHAR, validate) && is_good;
+    static const duckdb_type ASNS[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT};
+    for (int at = 0; at < 4; at++) {
+        const overload self = {NULL, ASNS[at / 2], at % 2};
+        const duckdb_type parameters[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, ASNS[at / 2], DUCKDB_TYPE_VARCHAR};
+        is_good = add(set, "rov", &self, parameters, 3 + at % 2, DUCKDB_TYPE_VARCHAR, validate) && is_good;
     }
     is_good = duckdb_register_scalar_function_set(connection, set) == DuckDBSuccess && is_good;
     duckdb_destroy_scalar_function_set(&set);

@@ -103,6 +103,12 @@ def test_types_of_answers(path: str, con: Any) -> None:
     assert con.execute(f"select lpm('{path}', null), lpm(null, '10.0.0.1'), lpm_column('{path}', '10.0.0.1', null)").fetchone() == (None, None, None)
 
 
+def test_types_of_ases(con: Any) -> None:
+    for kind in ["utinyint", "smallint", "usmallint", "integer", "uinteger", "bigint", "ubigint"]:
+        assert con.execute(f"select rov('{questions.VRPS}', '192.0.2.0/24', 100::{kind})").fetchone() == ("invalid-as",)
+    assert con.execute(f"select rov('{questions.VRPS}', '192.0.2.0/24', 64500)").fetchone() == ("valid",)
+
+
 def test_tables_and_columns_of_rows(path: str, con: Any, tmp_path: pathlib.Path) -> None:
     other = tmp_path / "other.fibula"
     fibula.Table.build(["10.0.0.0/8"], ["other"]).save(other)
@@ -214,6 +220,7 @@ def test_what_is_wrong_is_an_error_of_duckdb(path: str, con: Any, tmp_path: path
         (f"rov('{questions.VRPS}', 'x/8', 1, 'raise')", "rov: 'x/8' is not a prefix"),
         (f"rov('{questions.VRPS}', '10.0.0.0/8', -1, 'raise')", "rov: -1 is not an AS number"),
         (f"rov('{questions.VRPS}', '10.0.0.0/8', 4294967296, 'raise')", "4294967296 is not an AS"),
+        (f"rov('{questions.VRPS}', '10.0.0.0/8', 18446744073709551615::ubigint, 'raise')", "rov: 18446744073709551615 is not an AS"),
     ]:
         with pytest.raises(duckdb.InvalidInputException, match=said):
             con.execute(f"select {sql} from (select '10.0.0.1' as ip)").fetchall()
