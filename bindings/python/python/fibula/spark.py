@@ -104,7 +104,7 @@ class _Source:
             return self._path
         from pyspark import SparkFiles
 
-        return SparkFiles.get(self._path)
+        return str(SparkFiles.get(self._path))
 
     def table(self, stamp: str | None) -> tuple[Table, str]:
         """Return the table that a batch is answered by, and its stamp."""
