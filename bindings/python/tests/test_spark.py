@@ -10,7 +10,6 @@ import http.server
 import io
 import os
 import pathlib
-import random
 import re
 import subprocess
 import sys
@@ -43,7 +42,7 @@ def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(MASTER).appName("fibula").config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+    builder = SparkSession.builder.master(MASTER).appName("fibula").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false").config("spark.driver.host", "127.0.0.1")
     builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
@@ -150,6 +149,17 @@ def test_a_skewed_and_a_large_frame(spark: Any, path: str) -> None:
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
 
 
+def test_a_folder_of_parquet(spark: Any, path: str, tmp_path: pathlib.Path) -> None:
+    flows, found = str(tmp_path / "flows"), str(tmp_path / "found")
+    addresses = [ip for asked in ALL if asked.kind == "string" and asked.call == "lpm" for ip in asked.addresses]
+    spark.createDataFrame(list(enumerate(addresses)), "n int, ip string").repartition(3).write.parquet(flows)
+    fibula.spark.lookup(spark.read.parquet(flows), "ip", path, ["name", "asn"]).write.parquet(found)
+    rows = spark.read.parquet(found).orderBy("n").collect()
+    table = questions.table()
+    assert [row["name"] for row in rows] == table.lookup_many(addresses, "name")
+    assert [row["asn"] for row in rows] == table.lookup_many(addresses, "asn")
+
+
 def test_tables_that_spark_copies(spark: Any, path: str, tmp_path: pathlib.Path) -> None:
     frame = spark.createDataFrame([("10.0.0.1",)], "ip string")
     served = tmp_path / "served"
@@ -238,7 +248,6 @@ def test_one_micro_batch_sees_one_table(spark: Any, tmp_path: pathlib.Path) -> N
 
     flags = tmp_path / "kill"
     flags.mkdir()
-    generator = random.Random(7)
     killed: list[int] = []
     seen: list[tuple[int, int, str, int]] = []
 
@@ -254,7 +263,7 @@ def test_one_micro_batch_sees_one_table(spark: Any, tmp_path: pathlib.Path) -> N
 
     def each(batch: Any, number: int) -> None:
         path, stamp = published.of_batch(number, tmp_path / "checkpoint")
-        if generator.random() < 0.1:
+        if number % 10 == 3:
             (flags / str(number)).touch()
             killed.append(number)
         rows = batch.selectExpr("concat('10.0.0.', value % 256) as ip").repartition(4)
@@ -284,6 +293,9 @@ def test_one_micro_batch_sees_one_table(spark: Any, tmp_path: pathlib.Path) -> N
         assert count == 2000
         batches.setdefault(number, set()).add((value, stamp))
     assert len(batches) >= REPLACED
+    # Each was killed: no flag is left but that of a batch that was stopped.
+    assert len(killed) >= REPLACED // 10
+    assert len(list(flags.iterdir())) <= 1
     assert all(len(tables) == 1 for tables in batches.values())
     # Most batches had another table than the one before.
     assert len({stamp for _, _, stamp, _ in seen}) > REPLACED // 2
