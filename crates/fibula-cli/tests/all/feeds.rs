@@ -298,6 +298,45 @@ fn tables_in_other_forms() {
     }
 }
 
+#[test]
+fn maxmind_databases_are_read_back() {
+    let files = files();
+    let csv = files
+        .folder
+        .write("sites.csv", "prefix,asn,country\n192.0.2.0/24,64500,NL\n2001:db8::/32,64501,DE\n");
+    let to = files.folder.path().join("sites.mmdb");
+    let (csv, to) = (csv.to_str().unwrap(), to.to_str().unwrap());
+    let convert = |options: &[&str]| run(&[&["table", "convert", csv, "--to", "mmdb"], options].concat());
+    let made =
+        convert(&["--value", "asn:u32", "--value", "country", "--field", "country=site.country", "-o", to]);
+    assert_eq!((made.code, made.out.as_str()), (0, ""), "{}", made.err);
+    assert!(made.err.contains("2 records"), "{}", made.err);
+    let values = ["--value", "autonomous_system_number", "--value", "site.country"];
+    let found =
+        run(&[&["lookup", "-q", "-t", to, "--format", "csv", "192.0.2.1", "2001:db8::1"][..], &values]
+            .concat());
+    assert_eq!((found.code, found.err.as_str()), (0, ""));
+    assert!(found.out.contains(",64500,NL\n") && found.out.contains(",64501,DE\n"), "{}", found.out);
+    // What cannot be is refused, and no file is left.
+    std::fs::remove_file(to).unwrap();
+    for (options, code, why) in [
+        (&["--field", "none=x"][..], 2, "no column 'none'"),
+        (&["--field", "none"], 2, "asn=autonomous_system_number"),
+        (&["--value", "country:u32"], 3, "is not of type u32"),
+    ] {
+        let refused = convert(&[options, &["-o", to]].concat());
+        assert_eq!(refused.code, code, "{}", refused.err);
+        assert!(refused.err.contains(why) && !std::path::Path::new(to).exists(), "{}", refused.err);
+    }
+    let refused = run(&["table", "convert", csv, "--to", "text", "--aliases"]);
+    assert_eq!(
+        (refused.code, refused.err.contains("--aliases needs --to mmdb")),
+        (2, true),
+        "{}",
+        refused.err
+    );
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn intervals_as_parquet() {
