@@ -5,7 +5,7 @@
 //! | [`Dir17Bitmap`] | an IPv4 table is full, and memory or small batches matter |
 //! | [`Dir18Lines`] | an IPv4 table is full, and calls have 64 keys or more |
 //! | [`Dir248`] | IPv4 traffic hits few addresses, and 34 MB do not matter |
-//! | [`RangeBtree`] | an IPv4 table has at most a few thousand routes |
+//! | [`RangeBtree`] | an IPv4 table has at most a thousand routes |
 //! | [`DirBtree`] | the table is IPv6 |
 //! | [`PlanB`] | an IPv6 table has at most some fifty routes |
 //! | [`BinaryTrie`] | you need an oracle: it judges the others, slowly |

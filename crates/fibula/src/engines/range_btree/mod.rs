@@ -25,7 +25,7 @@ pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
     [Engine {
         name: NAME,
         summary: "disjoint ranges as a tree of eight-word nodes, the root in registers",
-        use_when: "an IPv4 table has at most a few thousand routes",
+        use_when: "an IPv4 table has at most a thousand routes",
         paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,
