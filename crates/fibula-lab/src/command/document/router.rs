@@ -37,17 +37,21 @@ pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
     let (mut text, mut files) = (INTRODUCTION.to_owned(), Vec::new());
     for machine in machines {
         let (machine, folder) = (machine.to_string_lossy().into_owned(), folder.join(&machine));
-        writeln!(text, "\n## {machine}")?;
+        let mut section = String::new();
         if let Some(record) = read(&folder.join("cost.json"))? {
-            cost(&mut text, &record)?;
+            cost(&mut section, &record)?;
         }
         if let Some(record) = read(&folder.join("stages.json"))? {
-            stages(&mut text, &record)?;
+            stages(&mut section, &record)?;
         }
         if let Some(record) = read(&folder.join("veth.json"))? {
             let name = format!("router/{machine}-veth.svg");
-            let chart = veth(&mut text, &record, &name)?;
+            let chart = veth(&mut section, &record, &name)?;
             files.push((format!("docs/{name}"), chart));
+        }
+        // A machine may have other records alone.
+        if !section.is_empty() {
+            write!(text, "\n## {machine}\n{section}")?;
         }
     }
     files.push(("docs/router.md".to_owned(), text));
