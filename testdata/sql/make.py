@@ -112,7 +112,9 @@ def cell(kind: str, address: Address) -> Any:
     number = int(address)
     match kind:
         case "string":
-            return str(address)
+            # From Python 3.13 on, `str` spells mapped addresses with dots: one spelling of both, for the same questions everywhere.
+            is_mapped = isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+            return f"::ffff:{number >> 16 & 0xFFFF:x}:{number & 0xFFFF:x}" if is_mapped else str(address)
         case "int32":
             return number - 2**32 if number >= 2**31 else number
         case "fixed_4" | "fixed_16" | "binary":
