@@ -228,7 +228,7 @@ impl<'a> ValueColumn<'a> {
     }
 }
 
-/// Returns the array of what is shown, row by row: Arrow's `large_string`.
+/// Returns the array of the texts of all rows: Arrow's `large_string`.
 ///
 /// # Errors
 /// When memory runs out.

@@ -18,7 +18,7 @@ use fibula::rib::Rib;
 
 use crate::load::LoadedRoutes;
 use data::Data;
-use tree::{FAMILY_BITS, Record, Tree};
+use tree::{Branch, FAMILY_BITS, Tree};
 
 /// The bytes before the description.
 const MARK: &[u8] = b"\xab\xcd\xefMaxMind.com";
@@ -44,7 +44,7 @@ const COUNTRY: &str = "country.iso_code";
 /// How a database is written.
 #[derive(Debug, Clone, Default)]
 pub struct MmdbOptions {
-    /// What readers check before they look anything up, such as `GeoLite2-ASN`. `None`: by the fields.
+    /// The type, which readers check before they look anything up, such as `GeoLite2-ASN`. `None`: by the fields.
     pub database_type: Option<String>,
     /// Columns, each with the name of its field; `a.b` is a field `b` within a field `a`. A column that is not among them has the usual
     /// name for AS numbers (`autonomous_system_number`), their owners and countries (`country.iso_code`), or its own.
@@ -129,7 +129,7 @@ pub fn write(
     options: &MmdbOptions,
     out: &mut dyn Write,
 ) -> Result<MmdbSummary, MmdbError> {
-    let fields = Fields::new(columns, options)?;
+    let fields = ColumnFields::new(columns, options)?;
     let tree = tree(table, options)?;
     // Ids of rows that no route has are not written.
     let (mut data, mut places) = (Data::default(), HashMap::new());
@@ -147,10 +147,10 @@ pub fn write(
         _ if u32::try_from(most).is_ok() => 32,
         _ => return Err(MmdbError::TooLarge),
     };
-    let record = |record: Record| match record {
-        Record::Node(node) => node,
-        Record::Nothing => nodes as u32,
-        Record::Leaf(id) => (nodes + GAP + places[&id]) as u32,
+    let record = |record: Branch| match record {
+        Branch::Node(node) => node,
+        Branch::Nothing => nodes as u32,
+        Branch::Leaf(id) => (nodes + GAP + places[&id]) as u32,
     };
     for &[left, right] in tree.nodes() {
         out.write_all(&packed(record(left), record(right), record_bits)[..usize::from(record_bits) / 4])?;
@@ -185,7 +185,7 @@ fn tree(table: &LoadedRoutes, options: &MmdbOptions) -> Result<Tree, MmdbError> 
         let root = FAMILY_BITS;
         is_free(v6, 0, root)?;
         // Where no route of IPv4 leads, none of IPv6 does.
-        tree.set(0, root, Record::Nothing)?;
+        tree.set(0, root, Branch::Nothing)?;
         add(&mut tree, v4, root)?;
         if options.has_aliases {
             let all = tree.get(0, root);
@@ -211,7 +211,7 @@ fn add<K: Key>(tree: &mut Tree, rib: &Rib<K>, below: u8) -> Result<(), MmdbError
     // In order: a prefix comes before those within it.
     for route in rib.iter() {
         let address = route.prefix.addr().to_bits() << (128 - K::BITS) >> below;
-        let is_set = tree.set(address, below + route.prefix.len(), Record::Leaf(route.next_hop))?;
+        let is_set = tree.set(address, below + route.prefix.len(), Branch::Leaf(route.next_hop))?;
         debug_assert!(is_set, "{} comes after a longer one", route.prefix);
     }
     Ok(())
@@ -219,12 +219,12 @@ fn add<K: Key>(tree: &mut Tree, rib: &Rib<K>, below: u8) -> Result<(), MmdbError
 
 /// A field of the records: the number of its column, or fields within it.
 #[derive(Debug)]
-enum Field {
+enum RecordField {
     Column(usize),
-    Fields(BTreeMap<String, Field>),
+    Fields(BTreeMap<String, RecordField>),
 }
 
-impl Field {
+impl RecordField {
     fn insert(&mut self, path: &str, column: usize) -> bool {
         let Self::Fields(fields) = self else { return false };
         match path.split_once('.') {
@@ -281,18 +281,18 @@ fn put_value(value: &ColumnValue<'_>, data: &mut Data) -> Result<(), MmdbError> 
     }
 }
 
-struct Fields {
-    root: Field,
+struct ColumnFields {
+    root: RecordField,
     names: Vec<String>,
 }
 
-impl Fields {
+impl ColumnFields {
     fn new(columns: &[StoredColumn], options: &MmdbOptions) -> Result<Self, MmdbError> {
         let has = |name: &String| columns.iter().any(|column| column.name() == name);
         if let Some((missing, _)) = options.names.iter().find(|(column, _)| !has(column)) {
             return Err(MmdbError::Column(missing.clone()));
         }
-        let (mut root, mut names) = (Field::Fields(BTreeMap::new()), Vec::new());
+        let (mut root, mut names) = (RecordField::Fields(BTreeMap::new()), Vec::new());
         for (at, column) in columns.iter().enumerate() {
             let own = column.name();
             let named = options.names.iter().find(|(column, _)| column == own).map(|(_, name)| name.as_str());
