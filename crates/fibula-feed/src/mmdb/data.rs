@@ -29,7 +29,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Creates a section in which no value is told by its place: readers differ on where that counts from in a description.
+    /// Creates a section in which each text is written in full. In a description, readers count places from different beginnings.
     pub(super) fn without_places() -> Self {
         Self { repeats: true, ..Self::default() }
     }

@@ -17,6 +17,7 @@ use fibula::net::{IpPrefix, Key, NextHop, Prefix};
 use fibula::rib::Rib;
 
 use crate::load::LoadedRoutes;
+use crate::value::Value;
 use data::Data;
 use tree::{Branch, FAMILY_BITS, Tree};
 
@@ -26,17 +27,9 @@ const MARK: &[u8] = b"\xab\xcd\xefMaxMind.com";
 /// Zero bytes between the tree and the records.
 const GAP: usize = 16;
 
-/// Names under which readers look for values, beside the names that columns have here.
-const USUAL: [(&str, &str); 8] = [
-    ("origin_as", AS_NUMBER),
-    ("asn", AS_NUMBER),
-    ("as", AS_NUMBER),
-    ("as_number", AS_NUMBER),
-    ("as_name", AS_NAME),
-    ("as_org", AS_NAME),
-    ("country", COUNTRY),
-    ("country_code", COUNTRY),
-];
+/// Columns, and the fields that readers look for. Those of AS numbers are the columns of [`Value::OriginAs`].
+const USUAL: [(&str, &str); 4] =
+    [("as_name", AS_NAME), ("as_org", AS_NAME), ("country", COUNTRY), ("country_code", COUNTRY)];
 const AS_NUMBER: &str = "autonomous_system_number";
 const AS_NAME: &str = "autonomous_system_organization";
 const COUNTRY: &str = "country.iso_code";
@@ -119,7 +112,7 @@ impl From<io::Error> for MmdbError {
 }
 
 /// Writes a table whose next hops are ids of these columns, as [`WantedColumns::fill`](crate::WantedColumns::fill) makes them. Takes
-/// some 8 bytes for each node of the tree, of which a route has one to three.
+/// some 8 bytes for each node of the tree. A route of a full table has one to three nodes.
 ///
 /// # Errors
 /// When the table cannot be told by such a file, or the output cannot be written.
@@ -206,7 +199,7 @@ fn is_free(v6: &Rib<u128>, address: u128, len: u8) -> Result<(), MmdbError> {
     taken.map_or(Ok(()), |prefix| Err(MmdbError::Taken(prefix.into())))
 }
 
-/// Adds the routes of a family below a place of so many zero bits.
+/// Adds the routes of a family. `below` is the number of zero bits in front of its addresses.
 fn add<K: Key>(tree: &mut Tree, rib: &Rib<K>, below: u8) -> Result<(), MmdbError> {
     // In order: a prefix comes before those within it.
     for route in rib.iter() {
@@ -296,7 +289,8 @@ impl ColumnFields {
         for (at, column) in columns.iter().enumerate() {
             let own = column.name();
             let named = options.names.iter().find(|(column, _)| column == own).map(|(_, name)| name.as_str());
-            let usual = || USUAL.iter().find(|(column, _)| *column == own).map(|(_, name)| *name);
+            let of_list = || USUAL.iter().find(|(column, _)| *column == own).map(|(_, name)| *name);
+            let usual = || if Value::OriginAs.is_column(own) { Some(AS_NUMBER) } else { of_list() };
             // The next hops of an old file have no name.
             let name = named.or_else(usual).unwrap_or(if own.is_empty() { "next_hop" } else { own });
             if name.split('.').any(str::is_empty) || !root.insert(name, at) {
