@@ -11,6 +11,7 @@ import pytest
 
 import fibula
 from conftest import REPOSITORY
+from shared import arrow_type
 
 CONTRACT = tomllib.loads((REPOSITORY / "testdata/columns/contract.toml").read_text())
 
@@ -33,24 +34,6 @@ def cell(kind: str, text: str) -> Any:
         value = text[1:-1]
         return value.encode() if kind.endswith("_text") else value
     return bytes.fromhex(text.removeprefix("x"))
-
-
-def arrow_type(pa: Any, kind: str) -> Any:
-    return {
-        "uint32": pa.uint32(),
-        "int32": pa.int32(),
-        "uint64": pa.uint64(),
-        "int64": pa.int64(),
-        "fixed_4": pa.binary(4),
-        "fixed_16": pa.binary(16),
-        "binary": pa.binary(),
-        "large_binary": pa.large_binary(),
-        "binary_view": pa.binary_view(),
-        "string": pa.string(),
-        "large_string": pa.large_string(),
-        "string_view": pa.string_view(),
-        "null": pa.null(),
-    }.get(kind)
 
 
 def forms(kind: str, case: dict[str, Any], cells: list[Any]) -> Iterator[tuple[str, Any]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import doctest
-import io
 import pathlib
 import re
 import types
@@ -14,6 +12,7 @@ import pytest
 import fibula
 import fibula._maps
 from conftest import REPOSITORY
+from shared import run_blocks
 
 
 def examples() -> list[doctest.DocTest]:
@@ -61,19 +60,7 @@ def test_the_guide_prints_what_it_says(name: str, needed: list[str], outputs: in
         except FileNotFoundError as error:
             pytest.skip(str(error))
     guide = REPOSITORY / "docs/guide"
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (guide / f"{name}.md").read_text(), flags=re.MULTILINE | re.DOTALL)
-    names: dict[str, object] = {}
-    compared = 0
-    for at, (language, code) in enumerate(blocks):
-        if language != "python":
-            continue
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(code, names)
-        if at + 1 < len(blocks) and blocks[at + 1][0] == "text":
-            assert out.getvalue() == blocks[at + 1][1]
-            compared += 1
-    assert compared >= outputs
+    assert run_blocks((guide / f"{name}.md").read_text()) >= outputs
     # What it draws is what the page shows.
     drawn = sorted(path.name for path in tmp_path.glob("*.svg"))
     assert drawn == sorted(path.name for path in guide.glob(f"{name}.svg"))

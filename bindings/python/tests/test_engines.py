@@ -14,6 +14,7 @@ import fibula
 import questions
 from conftest import REPOSITORY
 from questions import Asked, answered
+from shared import arrow_type
 
 ALL = questions.questions()
 each = pytest.mark.parametrize("asked", ALL, ids=lambda asked: asked.name)
@@ -39,21 +40,12 @@ def test_the_questions_are_those_of_the_oracle() -> None:
 
 
 def arrow(pa: Any, asked: Asked) -> Any:
-    types = {
-        "string": pa.string(),
-        "uint32": pa.uint32(),
-        "int32": pa.int32(),
-        "uint64": pa.uint64(),
-        "int64": pa.int64(),
-        "fixed_4": pa.binary(4),
-        "fixed_16": pa.binary(16),
-        "binary": pa.binary(),
-    }
-    return pa.array(asked.addresses, types[asked.kind]) if asked.kind in types else None
+    of = arrow_type(pa, asked.kind)
+    return None if of is None else pa.array(asked.addresses, of)
 
 
 def refuses(asked: Asked, run: Any, raised: Any = ValueError) -> None:
-    """A row that is no address is an error that names it, where that is asked for."""
+    """With `invalid="raise"`, an invalid row is an error that names it."""
     if asked.invalid:
         with pytest.raises(raised, match=rf"row {asked.invalid[0]}: "):
             run()

@@ -5,12 +5,9 @@ Needs PySpark, which is not in the environments of every change: `bindings/pytho
 
 from __future__ import annotations
 
-import contextlib
 import http.server
-import io
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import threading
@@ -24,6 +21,7 @@ import fibula
 import questions
 from conftest import REPOSITORY
 from questions import Asked
+from shared import run_blocks
 
 pyspark = pytest.importorskip("pyspark")
 if os.environ.get("SPARK_LOCAL_IP") is None:
@@ -57,7 +55,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def by_kind() -> dict[str, list[Asked]]:
-    """Return what is asked in each type that Spark has: one job answers all of a type."""
+    """Return the questions by the type of their column in Spark. One job answers all questions of a type."""
     kinds: dict[str, list[Asked]] = {}
     for asked in ALL:
         if asked.kind in TYPES and asked.call != "rov" and (asked.kind != "int32" or IS_ARROW):
@@ -325,19 +323,7 @@ def test_published_tables_stay_until_they_are_retired(tmp_path: pathlib.Path) ->
 
 def test_the_guide_prints_what_it_says(spark: Any, tmp_path: pathlib.Path) -> None:
     text = (REPOSITORY / "docs/guide/spark.md").read_text().replace("/tmp/", f"{tmp_path}/")
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    names: dict[str, object] = {}
-    compared = 0
-    for at, (language, code) in enumerate(blocks):
-        if language != "python":
-            continue
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(code, names)
-        if at + 1 < len(blocks) and blocks[at + 1][0] == "text":
-            assert out.getvalue() == blocks[at + 1][1]
-            compared += 1
-    assert compared >= 3
+    assert run_blocks(text) >= 3
 
 
 def test_the_module_needs_no_spark_to_be_imported() -> None:

@@ -23,16 +23,10 @@ def register(context: SessionContext, *, ip: Any = None, prefix: str = "") -> No
     ip = text if ip is None else ip
     add = context.register_udf
 
-    def same(what: str, rows: pa.Array) -> Any:
-        found = rows.unique()
-        if len(found) > 1:
-            raise ValueError(f"{what} is the same for all rows, and not '{found[0]}' and '{found[1]}'")
-        return found[0].as_py() if len(found) else None
-
     def made(name: str, answer: Any, number: pa.DataType | None) -> Callable[..., pa.Array]:
         def run(table: pa.Array, rows: pa.Array, *column: pa.Array) -> pa.Array:
-            arguments = [same("the column", one) for one in column]
-            source = same("the table", table)
+            arguments = [sql._constant("the column", one) for one in column]
+            source = sql._constant("the table", table)
             out = text if number is None else number
             if source is None or None in arguments:
                 return pa.nulls(len(rows), out)
@@ -52,7 +46,7 @@ def register(context: SessionContext, *, ip: Any = None, prefix: str = "") -> No
         add(udf(made(name, answer, number), [text, ip, *more], text if number is None else number, "volatile", f"{prefix}{name}"))
 
     def rov(vrps: pa.Array, prefixes: pa.Array, asns: pa.Array) -> pa.Array:
-        source = same("the file of payloads", vrps)
+        source = sql._constant("the file of payloads", vrps)
         if source is None:
             return pa.nulls(len(prefixes), text)
         return pa.array(sql.rov(source, prefixes.to_pylist(), asns.to_pylist()), text)

@@ -16,7 +16,7 @@ from typing import Any
 
 from . import sql
 from ._fibula import Follower, Table
-from .sql import Invalid
+from .sql import Invalid, _constant
 
 __all__ = ["Published", "lookup", "register", "routes", "stamp_of"]
 
@@ -75,7 +75,7 @@ def lookup(
     if stamp_column is not None:
         made[stamp_column] = "string"
     for name in made:
-        if name in kinds or list(made).count(name) > 1:
+        if name in kinds:
             raise ValueError(f"the data frame has a column '{name}' already: give another name by a mapping")
     if len(made) != len(wanted) + (stamp_column is not None):
         raise ValueError("two columns have one name")
@@ -175,19 +175,16 @@ class _Mapper:
             table, stamp = self._source.table(self._stamp)
             addresses = batch.column(self._column)
             arrays = list(batch.columns)
-            for name in self._names:
+            for name, kind in zip(self._names, self._made.values()):
                 try:
                     found = pa.array(table.lookup_many(addresses, name, invalid=self._invalid, dictionary=False))
                 except ValueError as error:
                     raise ValueError(f"column '{self._column}', batch from row {first} of its partition on: {error}") from None
-                arrays.append(found.cast(types[self._made_type(len(arrays) - batch.num_columns)]))
+                arrays.append(found.cast(types[kind]))
             if self._stamp_column is not None:
                 arrays.append(pa.repeat(pa.scalar(stamp, pa.string()), len(batch)))
             first += len(batch)
             yield pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *self._made])
-
-    def _made_type(self, number: int) -> str:
-        return list(self._made.values())[number]
 
 
 def register(session: Any) -> None:
@@ -228,7 +225,7 @@ class _Function:
 
         out = {"lpm_u64": pa.decimal128(20), "lpm_f64": pa.float64(), "lpm_id": pa.int64()}.get(self._name, pa.string())
         asns = given[:1] if self._name == "rov" else ()
-        options = [_same(one) for one in (source, *given[len(asns) :])]
+        options = [_constant("a table, column or rule", one) for one in (source, *given[len(asns) :])]
         if None in options:
             return pa.nulls(len(rows), out)
         path, *more = options
@@ -239,13 +236,6 @@ class _Function:
         if self._name == "rov":
             return pa.array(function(path, rows.to_pylist(), asns[0].to_pylist(), **rule), out)
         return pa.array(function(path, rows, *more, **rule)).cast(out)
-
-
-def _same(rows: Any) -> Any:
-    found = rows.unique()
-    if len(found) > 1:
-        raise ValueError(f"a table, column or rule is the same for all rows, and not '{found[0]}' and '{found[1]}'")
-    return found[0].as_py() if len(found) else None
 
 
 class _OfPandas:

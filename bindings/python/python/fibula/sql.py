@@ -59,6 +59,14 @@ def vrps_of(source: VrpsSource) -> Vrps:
         return known[1]
 
 
+def _constant(what: str, rows: Any) -> Any:
+    """Return the value that all rows of an array of Arrow have; None where it is null, or there is no row."""
+    found = rows.unique()
+    if len(found) > 1:
+        raise ValueError(f"{what} is the same for all rows, and not '{found[0]}' and '{found[1]}'")
+    return found[0].as_py() if len(found) else None
+
+
 def lpm(table: TableSource, ip: Any, *, invalid: Invalid = "null") -> Any:
     """Return the first value of the longest route that contains each address, as text; the id of a table without values."""
     return table_of(table).lookup_texts(ip, invalid=invalid)
