@@ -330,7 +330,7 @@ fn the_header_compiles(compiler: &str, suffix: &str, standards: &[&str]) {
     }
 }
 
-/// What the example of bursts prints.
+/// The output of the example of bursts.
 const BURSTS: &str = "dropped 0, port 1 16, port 2 16\n";
 
 /// As the guide says it.

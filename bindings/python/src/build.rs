@@ -90,7 +90,7 @@ pub fn prefixes_of(prefixes: &Bound<'_, PyAny>, host_bits: HostBits) -> PyResult
         .collect()
 }
 
-/// Reads prefixes, of which some rows are none, or are `None`.
+/// Reads the prefixes of a column. A row may also be `None`, or a text that is not a prefix.
 pub fn some_prefixes_of(prefixes: &Bound<'_, PyAny>, host_bits: HostBits) -> PyResult<Vec<Option<IpPrefix>>> {
     Ok(rows_of(prefixes)?.iter().map(|item| prefix_of(&item, host_bits).ok()).collect())
 }

@@ -89,7 +89,8 @@ impl PrefixView<'_> {
     /// Returns the longest prefix that contains the address of each row, `None` for nulls, for invalid rows and where no route
     /// matches.
     ///
-    /// Costs a lookup a row, and where the engines do not know lengths a binary search among the routes. One thread does it all.
+    /// Costs a lookup for each row and a second reading of its address. Where the engines do not know lengths, it costs a binary search
+    /// among the routes instead. One thread does it all.
     ///
     /// # Errors
     /// As for [`TableView::lookup`], and [`ColumnError::Lengths`] where the table knows neither the lengths of matches nor its routes.
