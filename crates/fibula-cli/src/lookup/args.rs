@@ -117,6 +117,11 @@ pub(crate) struct HowArgs {
     #[arg(long, value_enum, value_name = "FAMILY", default_value_t)]
     pub(crate) v4_mapped: V4Mapped,
 
+    /// Answer by the newest version of the compiled table: one that replaces the file by renaming serves from the next line on
+    /// that arrives. A file that cannot be opened, or has other columns, is reported, and the table before it serves
+    #[arg(long)]
+    pub(crate) follow: bool,
+
     /// Threads that look up, besides those that read and write [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -41,6 +41,10 @@ pub(super) struct Chunks<R> {
     skipping: bool,
     started: bool,
     ended: bool,
+    /// A chunk that was taken and given back.
+    held: Option<Vec<u8>>,
+    /// Whether a chunk was taken that was not given back.
+    is_under_way: bool,
 }
 
 /// How far the bytes after the last chunk were searched, so that none of them is looked at again and again.
@@ -57,8 +61,8 @@ struct Seen {
 
 impl<R: Read> Chunks<R> {
     pub(super) fn new(source: R, lines: Lines) -> Self {
-        let (rest, seen) = Default::default();
-        Self { source, lines, rest, seen, skipping: false, started: false, ended: false }
+        let (rest, seen, skipping, started, ended) = Default::default();
+        Self { source, lines, rest, seen, skipping, started, ended, held: None, is_under_way: false }
     }
 
     /// Changes the byte that ends a line, once it is known.
@@ -100,8 +104,30 @@ impl<R: Read> Chunks<R> {
         self.seen = Seen::default();
     }
 
+    /// Returns whether a chunk was taken.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_under_way
+    }
+
+    /// Gives back the chunk that was taken last, which will be the next one.
+    pub(super) fn give_back(&mut self, chunk: Vec<u8>, was_under_way: bool) {
+        self.held = Some(chunk);
+        self.is_under_way = was_under_way;
+    }
+
     /// Puts the next lines into `chunk`; returns false at the end. The last line of the stream may lack its line feed.
     pub(super) fn next(&mut self, chunk: &mut Vec<u8>) -> io::Result<bool> {
+        if let Some(held) = self.held.take() {
+            *chunk = held;
+            self.is_under_way = true;
+            return Ok(true);
+        }
+        let found = self.read_next(chunk)?;
+        self.is_under_way |= found;
+        Ok(found)
+    }
+
+    fn read_next(&mut self, chunk: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             if let Some(end) = self.end_of_lines() {
                 chunk.clear();
@@ -288,6 +314,12 @@ mod tests {
             chunks.skip_line();
             assert!(chunks.next(&mut chunk).unwrap());
             assert_eq!(chunk, b"d\n");
+            // One that is given back comes again.
+            assert!(chunks.is_under_way());
+            chunks.give_back(std::mem::take(&mut chunk), false);
+            assert!(!chunks.is_under_way() && chunks.next(&mut chunk).unwrap());
+            assert!(chunks.is_under_way() && chunk == b"d\n");
+            assert!(!chunks.next(&mut chunk).unwrap());
             assert_eq!(Chunks::new(Pieces(b"", piece), Lines::Cut(9)).first_line().unwrap(), b"");
         }
     }

@@ -204,7 +204,9 @@ fn count(
     let workers = (0..threads).map(|_| worker()).collect();
     let mut tally = LineCounts::default();
     let (what, strict) = (if located.is_some() { "row" } else { "line" }, args.source.feed.is_strict());
-    input.run(chunks, workers, &mut |_, next| tally.add(next, (what, header), strict, messages))?;
+    input.run(&mut chunks, workers, &|| false, &mut |_, next| {
+        tally.add(next, (what, header), strict, messages)
+    })?;
     tally.summary(what, messages);
     Ok(tally)
 }

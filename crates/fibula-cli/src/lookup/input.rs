@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 
 use super::chunks::Chunks;
 use super::columns::InputFormat;
-use super::pipeline::{self, Worker, Write};
+use super::pipeline::{self, IsOver, Worker, Write};
 use crate::failure::Failure;
 use crate::load::is_stdin;
 use crate::messages::Messages;
@@ -110,15 +110,16 @@ impl Input {
         Failure::reading(&self.name(), error)
     }
 
-    /// Answers all chunks, and shows how far that has come.
+    /// Answers all chunks, and shows how far that has come. Returns whether `is_over` ended it before a chunk.
     pub(super) fn run<R: Read + Send>(
         &self,
-        chunks: Chunks<R>,
+        chunks: &mut Chunks<R>,
         workers: Vec<Box<dyn Worker + '_>>,
+        is_over: IsOver<'_>,
         write: Write<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let failed = |error: &io::Error| self.failed(error);
-        let outcome = pipeline::run(chunks, workers, &failed, &mut |answers, tally| {
+        let outcome = pipeline::run(chunks, workers, is_over, &failed, &mut |answers, tally| {
             self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
             write(answers, tally)
         });

@@ -9,6 +9,7 @@ mod count;
 mod digits;
 mod enrich;
 mod finder;
+mod follow;
 mod in_memory;
 mod input;
 mod json;
@@ -18,7 +19,7 @@ mod pipeline;
 mod quotes;
 mod rows;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -41,9 +42,10 @@ use columns::InputFormat;
 pub(crate) use count::{CountArgs, run as count};
 use enrich::{EnrichPlan, Enricher};
 use finder::Finder;
+use follow::Followed;
 pub use in_memory::enrich_bytes;
 use input::Input;
-use pipeline::{LineCounts, Worker, answered};
+use pipeline::{IsOver, LineCounts, Worker, answered};
 use rows::{AnswerRows, Labels};
 
 /// The input to look up, and the way to do it.
@@ -99,31 +101,75 @@ fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
         ));
     }
     let output = Output::new(how.output.as_deref(), source.table.iter().chain(&file))?;
+    if how.follow {
+        let followed = Followed::open(request, messages)?;
+        return answer(request, &mut |round| followed.rounds(request, round), output, messages);
+    }
     if let Some(file) = compiled(request)? {
-        let limits = load::limits(source.feed.memory_limit);
-        let engine = how.engine.as_deref();
-        let finders =
-            Dual::new(Finder::compiled(&file.v4, limits, engine), Finder::compiled(&file.v6, limits, engine));
-        let (columns, shown) = shown(&file, &source.feed.value);
-        return answer(request, &finders, &columns, &Labels::Compiled(shown), output, messages, &|| {
-            let routes = [
-                file.v4.routes.as_ref().map_or(0, StoredRoutes::len),
-                file.v6.routes.as_ref().map_or(0, StoredRoutes::len),
-            ];
-            let [v4, v6] = routes.map(thousands);
-            let values = file.columns().first().map_or(0, StoredColumn::len);
-            messages::plain(format_args!(
-                "{}: compiled; {v4} IPv4 routes, {v6} IPv6 routes, {} next hops",
-                source.table[0].display(),
-                thousands(values),
-            ));
-        });
+        let mut table = |round: Round<'_>| by_file(request, &file, &|| false, round).map(|_| ());
+        return answer(request, &mut table, output, messages);
     }
     let for_people = request.format == Format::Text && request.columns.is_empty();
     let (table, columns) = load::load_columns(&source.table, &source.feed, for_people, messages)?;
     let finders = finders(request, &table);
     let labels = Labels::Loaded(&table.next_hops);
-    answer(request, &finders, &columns, &labels, output, messages, &|| load::print_stats(&table))
+    let print_stats = || load::print_stats(&table);
+    let tables = Serving {
+        finders: &finders,
+        columns: &columns,
+        labels: &labels,
+        is_over: &|| false,
+        print_stats: &print_stats,
+    };
+    answer(request, &mut |round| round(&tables).map(|_| ()), output, messages)
+}
+
+/// The table that answers.
+struct Serving<'a> {
+    finders: &'a Finders<'a>,
+    columns: &'a Columns,
+    labels: &'a Labels<'a>,
+    /// Whether another table is to answer the lines that have arrived.
+    is_over: IsOver<'a>,
+    print_stats: &'a dyn Fn(),
+}
+
+/// Answers what there is by a table; returns whether another one is to go on.
+type Round<'a> = &'a mut dyn FnMut(&Serving<'_>) -> Result<bool, Failure>;
+
+/// Answers by a compiled table.
+fn by_file(
+    request: &Request<'_>,
+    file: &TableFile,
+    is_over: IsOver<'_>,
+    round: Round<'_>,
+) -> Result<bool, Failure> {
+    let (source, engine) = (request.source, request.how.engine.as_deref());
+    let limits = load::limits(source.feed.memory_limit);
+    let finders =
+        Dual::new(Finder::compiled(&file.v4, limits, engine), Finder::compiled(&file.v6, limits, engine));
+    let (columns, shown) = shown(file, &source.feed.value);
+    let print_stats = || {
+        let routes = [
+            file.v4.routes.as_ref().map_or(0, StoredRoutes::len),
+            file.v6.routes.as_ref().map_or(0, StoredRoutes::len),
+        ];
+        let [v4, v6] = routes.map(thousands);
+        let values = file.columns().first().map_or(0, StoredColumn::len);
+        messages::plain(format_args!(
+            "{}: compiled; {v4} IPv4 routes, {v6} IPv6 routes, {} next hops",
+            source.table[0].display(),
+            thousands(values),
+        ));
+    };
+    let labels = Labels::Compiled(shown);
+    round(&Serving {
+        finders: &finders,
+        columns: &columns,
+        labels: &labels,
+        is_over,
+        print_stats: &print_stats,
+    })
 }
 
 /// Opens the table, if it is a compiled one that can be used as it is: alone, and with routes where these are needed.
@@ -174,49 +220,56 @@ fn shown<'a>(file: &'a TableFile, requested: &[Value]) -> (Columns, Vec<&'a Stor
     (columns, shown)
 }
 
+/// Answers the request; `tables` gives the table that answers, or one after the other.
 fn answer(
     request: &Request<'_>,
-    finders: &Finders<'_>,
-    columns: &Columns,
-    labels: &Labels<'_>,
+    tables: &mut dyn FnMut(Round<'_>) -> Result<(), Failure>,
     output: Output,
     messages: Messages,
-    print_stats: &dyn Fn(),
 ) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let mut tally = LineCounts::default();
-    output.write(|out| match request.from {
-        From::Arguments(addresses) => {
-            let rows = AnswerRows::new(request.format, columns, labels);
-            answer_arguments(request, addresses, finders, rows, out, messages, &mut tally)
+    let print = |serving: &Serving<'_>, tally: &LineCounts| {
+        if request.how.stats {
+            (serving.print_stats)();
+            let finders = [serving.finders.v4.stats(), serving.finders.v6.stats()];
+            stats(tally, started.elapsed().as_secs_f64(), finders.into_iter().flatten());
         }
-        From::File(path) if request.columns.is_empty() => {
-            let rows = AnswerRows::new(request.format, columns, labels);
-            answer_lines(request, path, finders, &rows, out, messages, &mut tally)
-        }
-        From::File(path) => {
-            #[cfg(feature = "parquet")]
-            if input::is_parquet(path) {
-                let input = (path, request.columns);
-                return parquet::enrich(
-                    (request.how, request.source.feed.is_strict()),
-                    input,
-                    finders,
-                    (columns, labels),
-                    out,
-                    messages,
-                    &mut tally,
-                );
+    };
+    let mut lines = None;
+    output.write(|out| {
+        tables(&mut |serving| {
+            let is_over = match request.from {
+                From::Arguments(addresses) => {
+                    answer_arguments(request, addresses, serving, out, messages, &mut tally).map(|()| false)
+                }
+                #[cfg(feature = "parquet")]
+                From::File(path) if !request.columns.is_empty() && input::is_parquet(path) => {
+                    parquet::enrich(
+                        (request.how, request.source.feed.is_strict()),
+                        (path, request.columns),
+                        serving.finders,
+                        (serving.columns, serving.labels),
+                        out,
+                        messages,
+                        &mut tally,
+                    )
+                    .map(|()| false)
+                }
+                From::File(path) => {
+                    if lines.is_none() {
+                        lines = Some(LineInput::open(request, path, serving, out, messages)?);
+                    }
+                    let lines = lines.as_mut().expect("opened above");
+                    lines.answer(request, serving, out, messages, &mut tally)
+                }
+            }?;
+            if !is_over {
+                print(serving, &tally);
             }
-            enrich_lines(request, path, finders, (columns, labels), out, messages, &mut tally)
-        }
+            Ok(is_over)
+        })
     })?;
-    if request.how.stats {
-        let seconds = started.elapsed().as_secs_f64();
-        print_stats();
-        let finders = [finders.v4.stats(), finders.v6.stats()];
-        stats(&tally, seconds, finders.into_iter().flatten());
-    }
     // With other columns, a line without an address is no fault.
     let bad = if request.columns.is_empty() { tally.bad } else { 0 };
     Ok(match (bad, tally.matched) {
@@ -229,15 +282,15 @@ fn answer(
 fn answer_arguments(
     request: &Request<'_>,
     addresses: &[String],
-    finders: &Finders<'_>,
-    rows: AnswerRows,
+    serving: &Serving<'_>,
     out: &mut dyn Write,
     messages: Messages,
     tally: &mut LineCounts,
 ) -> Result<(), Failure> {
+    let rows = AnswerRows::new(request.format, serving.columns, serving.labels);
     let mut text = Vec::new();
     rows.start(&mut text);
-    let mut answers = Answers::new(finders, rows.clone(), request.how.v4_mapped, messages);
+    let mut answers = Answers::new(serving.finders, rows.clone(), request.how.v4_mapped, messages);
     let (answers, next) = answered(text, |out| {
         for address in addresses {
             answers.push(address.as_bytes(), out)?;
@@ -251,70 +304,95 @@ fn answer_arguments(
     Ok(out.write_all(&text)?)
 }
 
-fn answer_lines(
-    request: &Request<'_>,
-    path: &Path,
-    finders: &Finders<'_>,
-    rows: &AnswerRows,
-    out: &mut (dyn Write + Send),
-    messages: Messages,
-    tally: &mut LineCounts,
-) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    rows.start(&mut text);
-    // The header comes before the first answer.
-    out.write_all(&text)?;
-    out.flush()?;
-    let (how, strict) = (request.how, request.source.feed.is_strict());
-    let input = Input::open(path, how.output.is_some(), messages)?;
-    let worker =
-        || -> Box<dyn Worker + '_> { Box::new(Answers::new(finders, rows.clone(), how.v4_mapped, messages)) };
-    let workers = (0..how.threads()).map(|_| worker()).collect();
-    let mut chunks = Chunks::new(input.reader()?, answers::LINES);
-    input.note_empty(&mut chunks, messages)?;
-    input.run(chunks, workers, &mut |answers, next| {
-        tally.add(next, ("line", 0), strict, messages)?;
-        out.write_all(answers)?;
-        Ok(out.flush()?)
-    })?;
-    text.clear();
-    rows.end(tally.lines > 0, &mut text);
-    out.write_all(&text)?;
-    tally.summary("line", messages);
-    Ok(())
+/// Lines that were begun to be answered, by one table or by several.
+struct LineInput {
+    input: Input,
+    chunks: Chunks<Box<dyn Read + Send>>,
+    /// The format of lines with other columns, and their first line.
+    columns: Option<(InputFormat, Vec<u8>)>,
+    /// Lines before those that are answered.
+    header: usize,
 }
 
-fn enrich_lines(
-    request: &Request<'_>,
-    path: &Path,
-    finders: &Finders<'_>,
-    (columns, labels): (&Columns, &Labels<'_>),
-    out: &mut (dyn Write + Send),
-    messages: Messages,
-    tally: &mut LineCounts,
-) -> Result<(), Failure> {
-    let (how, strict) = (request.how, request.source.feed.is_strict());
-    let input = Input::open(path, how.output.is_some(), messages)?;
-    let (format, mut chunks) = input.rows(request.input_format)?;
-    let wanted: Vec<&str> = request.columns.iter().map(String::as_str).collect();
-    let first_line = input.first_line(&mut chunks, format, &wanted, messages)?;
-    let plan = EnrichPlan::new(format, request.columns, first_line, columns, labels)?;
-    let mut header = 0;
-    if let Some(line) = &plan.header {
-        out.write_all(line)?;
-        chunks.skip_line();
-        header = 1;
+impl LineInput {
+    /// Writes what comes before the first answer.
+    fn open(
+        request: &Request<'_>,
+        path: &Path,
+        serving: &Serving<'_>,
+        out: &mut dyn Write,
+        messages: Messages,
+    ) -> Result<Self, Failure> {
+        if request.columns.is_empty() {
+            let mut text = Vec::new();
+            AnswerRows::new(request.format, serving.columns, serving.labels).start(&mut text);
+            out.write_all(&text)?;
+            out.flush()?;
+            let input = Input::open(path, request.how.output.is_some(), messages)?;
+            let mut chunks = Chunks::new(input.reader()?, answers::LINES);
+            input.note_empty(&mut chunks, messages)?;
+            return Ok(Self { input, chunks, columns: None, header: 0 });
+        }
+        let input = Input::open(path, request.how.output.is_some(), messages)?;
+        let (format, mut chunks) = input.rows(request.input_format)?;
+        let wanted: Vec<&str> = request.columns.iter().map(String::as_str).collect();
+        let first_line = input.first_line(&mut chunks, format, &wanted, messages)?.to_vec();
+        let plan = EnrichPlan::new(format, request.columns, &first_line, serving.columns, serving.labels)?;
+        let mut header = 0;
+        if let Some(line) = &plan.header {
+            out.write_all(line)?;
+            // The first row may come much later.
+            out.flush()?;
+            chunks.skip_line();
+            header = 1;
+        }
+        drop(plan);
+        Ok(Self { input, chunks, columns: Some((format, first_line)), header })
     }
-    let worker =
-        || -> Box<dyn Worker + '_> { Box::new(Enricher::new(finders, &plan, how.v4_mapped, messages)) };
-    let workers = (0..how.threads()).map(|_| worker()).collect();
-    input.run(chunks, workers, &mut |answers, next| {
-        tally.add(next, ("row", header), strict, messages)?;
-        out.write_all(answers)?;
-        Ok(out.flush()?)
-    })?;
-    tally.summary("row", messages);
-    Ok(())
+
+    /// Answers lines by a table; returns whether another one is to go on.
+    fn answer(
+        &mut self,
+        request: &Request<'_>,
+        serving: &Serving<'_>,
+        out: &mut (dyn Write + Send),
+        messages: Messages,
+        tally: &mut LineCounts,
+    ) -> Result<bool, Failure> {
+        let Self { input, chunks, columns, header } = self;
+        let (how, strict) = (request.how, request.source.feed.is_strict());
+        let line = if columns.is_some() { "row" } else { "line" };
+        let threads = 0..how.threads();
+        let (rows, plan);
+        let workers: Vec<Box<dyn Worker + '_>> = match columns {
+            None => {
+                rows = AnswerRows::new(request.format, serving.columns, serving.labels);
+                let worker = || Answers::new(serving.finders, rows.clone(), how.v4_mapped, messages);
+                threads.map(|_| -> Box<dyn Worker + '_> { Box::new(worker()) }).collect()
+            }
+            Some((format, first_line)) => {
+                plan =
+                    EnrichPlan::new(*format, request.columns, first_line, serving.columns, serving.labels)?;
+                let worker = || Enricher::new(serving.finders, &plan, how.v4_mapped, messages);
+                threads.map(|_| -> Box<dyn Worker + '_> { Box::new(worker()) }).collect()
+            }
+        };
+        let is_over = input.run(chunks, workers, serving.is_over, &mut |answers, next| {
+            tally.add(next, (line, *header), strict, messages)?;
+            out.write_all(answers)?;
+            Ok(out.flush()?)
+        })?;
+        if is_over {
+            return Ok(true);
+        }
+        if columns.is_none() {
+            let mut text = Vec::new();
+            AnswerRows::new(request.format, serving.columns, serving.labels).end(tally.lines > 0, &mut text);
+            out.write_all(&text)?;
+        }
+        tally.summary(line, messages);
+        Ok(false)
+    }
 }
 
 fn finders<'a>(request: &Request<'_>, table: &'a LoadedRoutes) -> Finders<'a> {

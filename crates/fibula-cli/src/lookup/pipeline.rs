@@ -182,15 +182,21 @@ impl Pool {
     }
 }
 
+/// Whether the workers shall stop before the chunk that has just arrived.
+pub(super) type IsOver<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// Reads all chunks, answers them by the workers, and calls `write` with the answers in order. `failed` makes a failure of
-/// the error of a read.
+/// the error of a read. Returns whether `is_over` ended it, which is asked for each chunk that has arrived; that chunk is the
+/// next one then.
 pub(super) fn run<R: Read + Send>(
-    chunks: Chunks<R>,
+    chunks: &mut Chunks<R>,
     workers: Vec<Box<dyn Worker + '_>>,
+    is_over: IsOver<'_>,
     failed: &(dyn Fn(&io::Error) -> Failure + Sync),
     write: Write<'_>,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let (inputs, outputs) = (Pool::default(), Pool::default());
+    let is_start = !chunks.is_under_way();
     thread::scope(|scope| {
         let mut dealt: Vec<SyncSender<Vec<u8>>> = Vec::new();
         let mut done: Vec<Receiver<Result<Done, Failure>>> = Vec::new();
@@ -201,7 +207,7 @@ pub(super) fn run<R: Read + Send>(
             done.push(results);
             let (inputs, outputs) = (&inputs, &outputs);
             let work = move || {
-                let mut first = index == 0;
+                let mut first = is_start && index == 0;
                 for chunk in receiver {
                     let mut hand_over = |out| {
                         let tally = LineCounts::default();
@@ -223,7 +229,7 @@ pub(super) fn run<R: Read + Send>(
         }
         let reader = {
             let inputs = &inputs;
-            let read = move || deal(chunks, &dealt, inputs);
+            let read = move || deal(chunks, &dealt, inputs, is_over);
             thread::Builder::new().spawn_scoped(scope, read).map_err(|error| threads(&error))?
         };
         let written = collect(&done, &outputs, write);
@@ -239,14 +245,26 @@ fn threads(error: &io::Error) -> Failure {
     Failure::BadInput(format!("no thread can be started: {error}"))
 }
 
-fn deal<R: Read>(mut chunks: Chunks<R>, to: &[SyncSender<Vec<u8>>], inputs: &Pool) -> io::Result<()> {
+fn deal<R: Read>(
+    chunks: &mut Chunks<R>,
+    to: &[SyncSender<Vec<u8>>],
+    inputs: &Pool,
+    is_over: IsOver<'_>,
+) -> io::Result<bool> {
     for sender in to.iter().cycle() {
-        let mut chunk = inputs.take();
-        if !chunks.next(&mut chunk)? || sender.send(chunk).is_err() {
+        let (mut chunk, was_under_way) = (inputs.take(), chunks.is_under_way());
+        if !chunks.next(&mut chunk)? {
+            break;
+        }
+        if is_over() {
+            chunks.give_back(chunk, was_under_way);
+            return Ok(true);
+        }
+        if sender.send(chunk).is_err() {
             break;
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 fn collect(

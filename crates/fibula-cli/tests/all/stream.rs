@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use crate::support::{Folder, TABLE, fibula, lookup};
+use crate::support::{Folder, TABLE, fibula, lookup, run};
 
 fn spawn(folder: &Folder, format: &str) -> (Child, ChildStdin, BufReader<ChildStdout>) {
     let table = folder.write("table.txt", TABLE);
@@ -145,4 +147,164 @@ fn streams_that_are_worth_a_structure_get_the_same_answers() {
     assert_eq!(run.code, 3);
     let forced = lookup(&["--format", "csv", "--engine", "binary-trie"], &input);
     assert!(forced.out == expected, "the answers of a forced engine differ");
+}
+
+/// `fibula` with these arguments, in a pipe.
+fn piped(args: &[&str]) -> (Child, ChildStdin, BufReader<ChildStdout>) {
+    let mut command = fibula();
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    (child, stdin, stdout)
+}
+
+#[test]
+fn each_row_is_enriched_before_the_next_is_sent() {
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    for (format, column, rows) in [
+        (
+            "csv",
+            "ip",
+            &[
+                ("n,ip\n", "n,ip,prefix,next_hop\n"),
+                ("1,192.0.2.1\n", "1,192.0.2.1,192.0.2.0/24,64500\n"),
+                ("2,\"192.0.2.1\"\n", "2,\"192.0.2.1\",192.0.2.0/24,64500\n"),
+            ][..],
+        ),
+        ("tsv", "2", &[("1\t192.0.2.1\n", "1\t192.0.2.1\t192.0.2.0/24\t64500\n")]),
+        ("words", "2", &[("1 192.0.2.1\n", "1 192.0.2.1 192.0.2.0/24 64500\n")]),
+        (
+            "json-line",
+            "ip",
+            &[("{\"ip\":\"::5\"}\n", "{\"ip\":\"::5\",\"prefix\":null,\"next_hop\":null}\n"); 2],
+        ),
+    ] {
+        let table = table.to_str().unwrap();
+        let args = ["enrich", "-t", table, "--column", column, "--input-format", format];
+        let (mut child, mut stdin, mut stdout) = piped(&args);
+        for (sent, answer) in rows {
+            stdin.write_all(sent.as_bytes()).unwrap();
+            assert_eq!(line(&mut stdout), *answer, "{format}");
+        }
+        drop(stdin);
+        assert_eq!(line(&mut stdout), "");
+        child.wait().unwrap();
+    }
+}
+
+/// A reader that stops does not make the command keep what it cannot write.
+#[test]
+fn a_reader_that_waits_bounds_the_memory() {
+    const ROWS: usize = 64 << 20;
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    let args =
+        ["enrich", "-t", table.to_str().unwrap(), "-c", "1", "--threads", "2", "--input-format", "csv"];
+    let (child, mut stdin, mut stdout) = piped(&args);
+    let (taken, is_enough) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut out = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let rows = b"192.0.2.1,x\n".repeat(4_096);
+            while taken.load(Ordering::Relaxed) < ROWS && !is_enough.load(Ordering::Relaxed) {
+                stdin.write_all(&rows).unwrap();
+                taken.fetch_add(rows.len(), Ordering::Relaxed);
+            }
+            drop(stdin);
+        });
+        // Until nothing more is taken.
+        let mut before = usize::MAX;
+        while taken.load(Ordering::Relaxed) != before {
+            before = taken.load(Ordering::Relaxed);
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        is_enough.store(true, Ordering::Relaxed);
+        stdout.read_to_end(&mut out).unwrap();
+    });
+    let taken = taken.into_inner();
+    assert!(taken < ROWS, "{taken} bytes were read though nothing took the answers");
+    let run = child.wait_with_output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    // Nothing of what was taken is lost.
+    assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), taken / 12);
+}
+
+/// Compiles a table of these lines over the one before, as `--follow` wants it.
+fn compiled(folder: &Folder, name: &str, lines: &str, options: &[&str]) -> String {
+    let table = folder.write("routes.csv", lines);
+    let path = folder.path().join(name);
+    let (table, path) = (table.to_str().unwrap(), path.to_str().unwrap().to_owned());
+    let run = run(&[&["compile", table, "-o", &path, "--quiet"], options].concat());
+    assert_eq!(run.code, 0, "{}", run.err);
+    path
+}
+
+#[test]
+fn a_table_that_is_replaced_answers_from_the_next_line_on() {
+    let folder = Folder::new();
+    let table = |next_hop: &str| {
+        compiled(&folder, "table.fibula", &format!("192.0.2.0/24 {next_hop}\n"), &["--routes"])
+    };
+    let path = table("64500");
+    for args in [
+        &["lookup", "--format", "csv", "--follow", "-t"][..],
+        &["lookup", "--format", "json", "--follow", "-t"],
+        &["enrich", "--follow", "--input-format", "csv", "-c", "1", "-t"],
+    ] {
+        table("64500");
+        let (child, mut stdin, mut stdout) = piped(&[args, &[&path]].concat());
+        // The comma after an object of a list comes with the next one.
+        let is_json = args.contains(&"json");
+        let end = if is_json { b'}' } else { b'\n' };
+        let mut ask = |sent: &str| {
+            stdin.write_all(sent.as_bytes()).unwrap();
+            let mut answer = Vec::new();
+            stdout.read_until(end, &mut answer).unwrap();
+            String::from_utf8(answer).unwrap()
+        };
+        let first = ask("192.0.2.1\n");
+        if first.starts_with("address") {
+            ask("");
+        }
+        for next_hop in ["64501", "64502", "64503"] {
+            table(next_hop);
+            let answer = ask("192.0.2.1\n");
+            assert!(answer.contains(next_hop), "{args:?}: {answer}");
+        }
+        // One that is broken, and one with another column: the table before serves.
+        std::fs::write(folder.path().join("broken"), "nothing").unwrap();
+        std::fs::rename(folder.path().join("broken"), &path).unwrap();
+        assert!(ask("192.0.2.1\n").contains("64503"));
+        assert!(ask("192.0.2.1\n").contains("64503"));
+        compiled(
+            &folder,
+            "table.fibula",
+            "prefix,next_hop,site\n192.0.2.0/24,64504,x\n",
+            &["--value", "site", "--routes"],
+        );
+        assert!(ask("192.0.2.1\n").contains("64503"));
+        table("64505");
+        assert!(ask("192.0.2.1\n").contains("64505"));
+        drop(stdin);
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, if is_json { "\n]\n" } else { "" }, "{args:?}");
+        let run = crate::support::Run::from(child.wait_with_output().unwrap());
+        assert_eq!(run.code, 0);
+        assert_eq!(run.err.matches("the table before it serves").count(), 2, "{}", run.err);
+    }
+}
+
+#[test]
+fn only_a_compiled_table_and_lines_can_be_followed() {
+    let folder = Folder::new();
+    let text = folder.write("table.txt", TABLE);
+    let run = run(&["lookup", "-t", text.to_str().unwrap(), "--follow", "--addresses", "-"]);
+    assert_eq!(run.code, 2, "{}", run.err);
+    assert!(run.err.contains("fibula compile"), "{}", run.err);
+    let path = compiled(&folder, "table.fibula", "192.0.2.0/24 1\n", &[]);
+    let run = crate::support::run(&["lookup", "-t", &path, "--follow", "192.0.2.1"]);
+    assert_eq!((run.code, run.err.contains("--follow")), (2, true), "{}", run.err);
 }
