@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
 
 use super::answers::V4Mapped;
 use super::columns::InputFormat;
+use super::row_binary::RowType;
 
+use crate::failure::Failure;
 use crate::machine::IsaArgs;
-use crate::options::{OutputArgs, QuietArgs, STDIN, SourceArgs};
+use crate::options::{Format, QuietArgs, STDIN, SourceArgs};
 use crate::suggested;
 
 /// Find the route of each address: the matched prefix and its next hop
@@ -53,6 +56,7 @@ Output for an address with a route, an address without one, and a line that is n
              {\"address\":\"198.51.100.1\",\"prefix\":null,\"next_hop\":null}
              {\"address\":null,\"prefix\":null,\"next_hop\":null}
   json       a list of the same objects
+  row-binary a nullable text for each address, with --input-format row-binary: ClickHouse's functions read and write it
 With --value the columns of the values follow next_hop. For people, the origin AS follows the next hop
 where the table has it: 'via 192.0.2.9 origin-as 64500'.
 
@@ -61,6 +65,7 @@ Exit codes:
   1  no address has a route
   2  wrong use
   3  a line is not an address (without --column), or the table cannot be read
+     (with row-binary 0, where all rows were answered, if by null)
   4  this machine lacks the instruction set
 
 Examples:
@@ -82,21 +87,104 @@ pub(crate) struct LookupArgs {
     #[arg(short, long, value_name = "COLUMN", conflicts_with_all = ["addresses", "format", "json"])]
     pub(crate) column: Vec<String>,
 
-    /// The format of lines with columns [default: by the file's name, else by its first line]
-    #[arg(long, value_enum, value_name = "FORMAT", requires = "column")]
-    pub(crate) input_format: Option<InputFormat>,
+    /// The format of lines with columns [default: by the file's name, else by its first line], or row-binary
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) input_format: Option<LookupInput>,
+
+    /// The type of the address in rows of row-binary [default: string]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) row_type: Option<RowType>,
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LookupOutput::Rows(Format::Text))]
+    pub(crate) format: LookupOutput,
+
+    /// Short for --format json
+    #[arg(short = 'j', long, conflicts_with = "format")]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) how: HowArgs,
 
     #[command(flatten)]
     pub(crate) quiet: QuietArgs,
+}
+
+impl LookupArgs {
+    /// Returns the format of rows.
+    ///
+    /// # Errors
+    /// If it is RowBinary, which has the answers of one table alone.
+    pub(crate) fn rows(&self) -> Result<Format, Failure> {
+        match self.format {
+            _ if self.json => Ok(Format::Json),
+            LookupOutput::Rows(format) => Ok(format),
+            LookupOutput::Binary => Err(Failure::WrongUse(
+                "row-binary has the answers of one table: fibula lookup --table".to_owned(),
+            )),
+        }
+    }
+}
+
+/// A format of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookupInput {
+    /// Lines with columns.
+    Rows(InputFormat),
+    /// One address of each row, in ClickHouse's RowBinary.
+    Binary,
+}
+
+/// A format of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookupOutput {
+    /// One row for each address.
+    Rows(Format),
+    /// One answer for each address, in ClickHouse's RowBinary.
+    Binary,
+}
+
+/// The name of RowBinary in both lists.
+fn row_binary() -> PossibleValue {
+    PossibleValue::new("row-binary").help("Rows of ClickHouse's RowBinary, for its executable functions")
+}
+
+impl ValueEnum for LookupInput {
+    fn value_variants<'a>() -> &'a [Self] {
+        use InputFormat::{Csv, Json, JsonLine, Tsv, Words};
+        &[
+            Self::Rows(Csv),
+            Self::Rows(Tsv),
+            Self::Rows(Words),
+            Self::Rows(JsonLine),
+            Self::Rows(Json),
+            Self::Binary,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Rows(format) => format.to_possible_value(),
+            Self::Binary => Some(row_binary()),
+        }
+    }
+}
+
+impl ValueEnum for LookupOutput {
+    fn value_variants<'a>() -> &'a [Self] {
+        use Format::{Csv, Json, JsonLine, Text};
+        &[Self::Rows(Text), Self::Rows(Csv), Self::Rows(Json), Self::Rows(JsonLine), Self::Binary]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Rows(format) => format.to_possible_value(),
+            Self::Binary => Some(row_binary()),
+        }
+    }
 }
 
 /// How addresses are looked up, and where the answers go.

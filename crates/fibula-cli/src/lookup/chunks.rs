@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use super::json::Objects;
 use super::quotes::Ends;
+use super::row_binary::RowType;
 
 /// Bytes read at a time. A pipe returns at most 64 KiB, a file fills the buffer.
 const READ_BYTES: usize = 256 << 10;
@@ -20,11 +21,15 @@ pub(super) enum Lines {
     Quoted(u8, usize),
     /// The brace that ends an object of JSON. One of more bytes than this is an error.
     Objects(usize),
+    /// The length of a row of this type.
+    Binary(RowType),
 }
 
 impl Lines {
     fn limit(self) -> usize {
         match self {
+            // A row that is too long is refused by its length.
+            Self::Binary(_) => usize::MAX,
             Self::Cut(limit) | Self::Whole(limit) | Self::Quoted(_, limit) | Self::Objects(limit) => limit,
         }
     }
@@ -89,7 +94,7 @@ impl<R: Read> Chunks<R> {
 
     /// Returns the first line, without taking it; without its line feed.
     pub(super) fn first_line(&mut self) -> io::Result<&[u8]> {
-        while !self.ended && self.end_of_lines().is_none() {
+        while !self.ended && self.end_of_lines()?.is_none() {
             self.check_length()?;
             self.read()?;
         }
@@ -107,6 +112,11 @@ impl<R: Read> Chunks<R> {
     /// Returns whether a chunk was taken.
     pub(super) fn is_under_way(&self) -> bool {
         self.is_under_way
+    }
+
+    /// Returns whether the next chunk is to be read: no whole line is there.
+    pub(super) fn is_to_be_read(&mut self) -> io::Result<bool> {
+        Ok(!self.ended && self.end_of_lines()?.is_none())
     }
 
     /// Gives back the chunk that was taken last, which will be the next one.
@@ -129,7 +139,7 @@ impl<R: Read> Chunks<R> {
 
     fn read_next(&mut self, chunk: &mut Vec<u8>) -> io::Result<bool> {
         loop {
-            if let Some(end) = self.end_of_lines() {
+            if let Some(end) = self.end_of_lines()? {
                 chunk.clear();
                 chunk.extend_from_slice(&self.rest[end..]);
                 // The rest is mostly short: the long part changes hands.
@@ -151,7 +161,7 @@ impl<R: Read> Chunks<R> {
     }
 
     /// Returns where the last complete line ends, its line feed included.
-    fn end_of_lines(&mut self) -> Option<usize> {
+    fn end_of_lines(&mut self) -> io::Result<Option<usize>> {
         let Self { lines, rest, seen, ended, .. } = self;
         let before = seen.len.min(rest.len());
         let new = &rest[before..];
@@ -160,7 +170,7 @@ impl<R: Read> Chunks<R> {
             Lines::Objects(_) => seen.objects.ends(new, |end| seen.end = Some(before + end)),
             Lines::Quoted(separator, _) => {
                 seen.quotes |= memchr::memchr(b'"', new).is_some();
-                let Some(at) = memchr::memrchr(b'\n', new) else { return seen.end };
+                let Some(at) = memchr::memrchr(b'\n', new) else { return Ok(seen.end) };
                 seen.end = if seen.quotes {
                     Ends::new(rest, separator, *ended).last().map(|at| at + 1)
                 } else {
@@ -170,8 +180,16 @@ impl<R: Read> Chunks<R> {
             Lines::Cut(_) | Lines::Whole(_) => {
                 seen.end = memchr::memrchr(b'\n', new).map(|at| before + at + 1).or(seen.end);
             }
+            Lines::Binary(row_type) => {
+                let mut end = seen.end.unwrap_or(0);
+                let failed = |fault| io::Error::new(io::ErrorKind::InvalidData, fault);
+                while let Some((len, _)) = row_type.row(&rest[end..]).map_err(failed)? {
+                    end += len;
+                }
+                seen.end = (end > 0).then_some(end);
+            }
         }
-        seen.end
+        Ok(seen.end)
     }
 
     /// Returns the place of the first line feed that ends a line.
@@ -205,7 +223,7 @@ impl<R: Read> Chunks<R> {
             }
         }
         // Some editors write a byte order mark.
-        if !self.started && (self.rest.len() >= 3 || self.ended) {
+        if !self.started && !matches!(self.lines, Lines::Binary(_)) && (self.rest.len() >= 3 || self.ended) {
             self.started = true;
             if self.rest.starts_with(b"\xef\xbb\xbf") {
                 self.rest.drain(..3);

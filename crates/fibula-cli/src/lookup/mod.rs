@@ -17,11 +17,13 @@ mod json;
 mod parquet;
 mod pipeline;
 mod quotes;
+mod row_binary;
 mod rows;
 
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use fibula::fib::registry::Engines;
@@ -37,7 +39,8 @@ use crate::output::Output;
 use crate::text::{plural, thousands};
 use answers::{Answers, Finders};
 pub(crate) use args::{EnrichArgs, HowArgs, LookupArgs};
-use chunks::Chunks;
+use args::{LookupInput, LookupOutput};
+use chunks::{Chunks, Lines};
 use columns::InputFormat;
 pub(crate) use count::{CountArgs, run as count};
 use enrich::{EnrichPlan, Enricher};
@@ -46,6 +49,7 @@ use follow::Followed;
 pub use in_memory::enrich_bytes;
 use input::Input;
 use pipeline::{IsOver, LineCounts, Worker, answered};
+use row_binary::{RowAnswers, RowType};
 use rows::{AnswerRows, Labels};
 
 /// The input to look up, and the way to do it.
@@ -57,6 +61,8 @@ struct Request<'a> {
     /// The columns with addresses; if there are none, each line is one.
     columns: &'a [String],
     input_format: Option<InputFormat>,
+    /// Rows of ClickHouse's RowBinary instead, each with an address of this type.
+    row_type: Option<RowType>,
     format: Format,
 }
 
@@ -72,16 +78,50 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
         None if args.addresses.is_empty() => From::File(Path::new(STDIN)),
         None => From::Arguments(&args.addresses),
     };
-    let (columns, input_format) = (&args.column[..], args.input_format);
-    let (source, how, quiet) = (&args.source, &args.how, args.quiet.quiet);
-    look_up(&Request { source, how, quiet, from, columns, input_format, format: args.output.format() })
+    let (columns, source, how, quiet) = (&args.column[..], &args.source, &args.how, args.quiet.quiet);
+    let (input_format, row_type, format) = formats(args)?;
+    look_up(&Request { source, how, quiet, from, columns, input_format, row_type, format })
+}
+
+/// Returns the formats of the input and of the output, which are both RowBinary or neither.
+fn formats(args: &LookupArgs) -> Result<(Option<InputFormat>, Option<RowType>, Format), Failure> {
+    let wrong = |fault: &str| Err(Failure::WrongUse(fault.to_owned()));
+    match (args.input_format, args.format) {
+        (Some(LookupInput::Binary), LookupOutput::Binary) if args.json => {
+            wrong("--json and --format row-binary exclude each other")
+        }
+        (Some(LookupInput::Binary), LookupOutput::Binary) if !args.addresses.is_empty() => {
+            wrong("--input-format row-binary is for a file or standard input, not for addresses as arguments")
+        }
+        (Some(LookupInput::Binary), LookupOutput::Binary) if !args.column.is_empty() => {
+            wrong("a row of row-binary has one address and no other column: leave --column out")
+        }
+        (Some(LookupInput::Binary), LookupOutput::Binary) => {
+            Ok((None, Some(args.row_type.unwrap_or_default()), Format::Text))
+        }
+        (Some(LookupInput::Binary), _) | (_, LookupOutput::Binary) => {
+            wrong("row-binary is the format of both sides: --input-format row-binary --format row-binary")
+        }
+        _ if args.row_type.is_some() => wrong("--row-type is for --input-format row-binary"),
+        (Some(_), _) if args.column.is_empty() => {
+            wrong("--input-format is for lines with columns: --column names the one with the addresses")
+        }
+        (input, LookupOutput::Rows(format)) => {
+            let input = input.and_then(|input| match input {
+                LookupInput::Rows(format) => Some(format),
+                LookupInput::Binary => None,
+            });
+            Ok((input, None, if args.json { Format::Json } else { format }))
+        }
+    }
 }
 
 /// `fibula enrich`.
 pub(crate) fn enrich(args: &EnrichArgs) -> Result<ExitCode, Failure> {
     let (columns, input_format, from) = (&args.column[..], args.input_format, From::File(&args.file));
     let (source, how, quiet) = (&args.source, &args.how, args.quiet.quiet);
-    look_up(&Request { source, how, quiet, from, columns, input_format, format: Format::Csv })
+    let (row_type, format) = (None, Format::Csv);
+    look_up(&Request { source, how, quiet, from, columns, input_format, row_type, format })
 }
 
 fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
@@ -270,6 +310,10 @@ fn answer(
             Ok(is_over)
         })
     })?;
+    // Who asks in rows reads the answers, null ones too.
+    if request.row_type.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
     // With other columns, a line without an address is no fault.
     let bad = if request.columns.is_empty() { tally.bad } else { 0 };
     Ok(match (bad, tally.matched) {
@@ -323,6 +367,11 @@ impl LineInput {
         out: &mut dyn Write,
         messages: Messages,
     ) -> Result<Self, Failure> {
+        if let Some(row_type) = request.row_type {
+            let input = Input::open(path, request.how.output.is_some(), messages)?;
+            let chunks = Chunks::new(input.reader()?, Lines::Binary(row_type));
+            return Ok(Self { input, chunks, columns: None, header: 0 });
+        }
         if request.columns.is_empty() {
             let mut text = Vec::new();
             AnswerRows::new(request.format, serving.columns, serving.labels).start(&mut text);
@@ -341,9 +390,11 @@ impl LineInput {
         let mut header = 0;
         if let Some(line) = &plan.header {
             out.write_all(line)?;
-            // The first row may come much later.
-            out.flush()?;
             chunks.skip_line();
+            // The first row may come much later.
+            if chunks.is_to_be_read().map_err(|error| input.failed(&error))? {
+                out.flush()?;
+            }
             header = 1;
         }
         drop(plan);
@@ -361,10 +412,20 @@ impl LineInput {
     ) -> Result<bool, Failure> {
         let Self { input, chunks, columns, header } = self;
         let (how, strict) = (request.how, request.source.feed.is_strict());
-        let line = if columns.is_some() { "row" } else { "line" };
+        let line = if columns.is_some() || request.row_type.is_some() { "row" } else { "line" };
         let threads = 0..how.threads();
         let (rows, plan);
         let workers: Vec<Box<dyn Worker + '_>> = match columns {
+            None if request.row_type.is_some() => {
+                let row_type = request.row_type.unwrap_or_default();
+                let requested = request.source.feed.value.len();
+                let ends = Arc::new(row_binary::Ends::new(serving.labels, requested));
+                let worker = || {
+                    let ends = Arc::clone(&ends);
+                    RowAnswers::new(serving.finders, row_type, ends, requested, how.v4_mapped, messages)
+                };
+                threads.map(|_| -> Box<dyn Worker + '_> { Box::new(worker()) }).collect()
+            }
             None => {
                 rows = AnswerRows::new(request.format, serving.columns, serving.labels);
                 let worker = || Answers::new(serving.finders, rows.clone(), how.v4_mapped, messages);
@@ -385,7 +446,7 @@ impl LineInput {
         if is_over {
             return Ok(true);
         }
-        if columns.is_none() {
+        if columns.is_none() && request.row_type.is_none() {
             let mut text = Vec::new();
             AnswerRows::new(request.format, serving.columns, serving.labels).end(tally.lines > 0, &mut text);
             out.write_all(&text)?;

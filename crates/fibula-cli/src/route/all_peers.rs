@@ -164,7 +164,7 @@ pub(super) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
     let is_wanted = |prefix: IpPrefix| addresses.iter().any(|&address| contains(prefix, address));
     let mut out = Answer::new(args.how.output.as_deref(), &args.source.table)?;
     let found = PathCollector::read(&args.source, &columns, messages, &is_wanted)?;
-    let mut rows = RouteRows::new(&mut out, args.output.format(), &columns)?;
+    let mut rows = RouteRows::new(&mut out, args.rows()?, &columns)?;
     for (&address, text) in addresses.iter().zip(&args.addresses) {
         match found.longest(address) {
             Some(prefix) => found.write(prefix, &mut rows)?,

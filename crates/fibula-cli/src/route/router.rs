@@ -30,10 +30,9 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     if addresses.is_empty() {
         return Err(Failure::WrongUse("--router: name the addresses to look up".to_owned()));
     }
-    check_format(&args.router, args.lookup.output.format())?;
+    check_format(&args.router, args.lookup.rows()?)?;
     let mut out = Answer::new(args.lookup.how.output.as_deref(), [])?;
-    let mut rows =
-        RouterRows::new(&mut out, args.lookup.output.format(), "address,prefix,next_hop,interface")?;
+    let mut rows = RouterRows::new(&mut out, args.lookup.rows()?, "address,prefix,next_hop,interface")?;
     let mut found = 0;
     for address in addresses {
         let not_an_address = |_| Failure::BadInput(format!("'{address}' is not an IP address"));

@@ -16,6 +16,7 @@ mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod replay;
+mod row_binary;
 mod rpki;
 mod stream;
 mod support;
