@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures the extension in DuckDB beside DuckDB's own best way, an ASOF join on disjoint ranges.
+"""Measures the extension in DuckDB beside DuckDB's own best way, an ASOF join on disjoint ranges, and beside ClickHouse's dictionary of prefixes
+(`ip_trie`) where chdb is installed.
 
     PYTHON bindings/duckdb/bench.py TABLE [--rows 10000000] [--runs 3]
 
@@ -14,7 +15,10 @@ import argparse
 import json
 import os
 import platform
+import tempfile
 import time
+from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import duckdb
@@ -23,12 +27,54 @@ import fibula
 import fibula.duckdb
 
 
+def version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def clickhouse(con: duckdb.DuckDBPyConnection, table: str, folder: str) -> dict[str, Callable[[], Any]]:
+    """Returns the queries in ClickHouse over the same rows; none where chdb is not there."""
+    try:
+        from chdb import session
+    except ImportError:
+        return {}
+    con.execute(f"copy (select prefix, value from fibula_routes('{table}')) to '{folder}/routes.csv' (header)")
+    con.execute(f"copy flows to '{folder}/flows.parquet'")
+    con.execute(f"copy texts to '{folder}/texts.parquet'")
+    # A dictionary reads no files outside the folder that it is started in.
+    os.chdir(folder)
+    server = session.Session(f"{folder}/clickhouse")
+    for query in [
+        "set max_threads = 1",
+        "create database d engine = Atomic",
+        f"""create dictionary d.routes (prefix String, value String) primary key prefix
+            source(file(path '{folder}/routes.csv' format 'CSVWithNames')) layout(ip_trie) lifetime(0)""",
+        f"create table d.flows engine = Memory as select ip::UInt32 as ip from file('{folder}/flows.parquet')",
+        f"create table d.texts engine = Memory as select ip::String as ip from file('{folder}/texts.parquet')",
+        "system reload dictionary d.routes",
+    ]:
+        server.query(query)
+
+    def asked(query: str) -> Callable[[], Any]:
+        return lambda: int(str(server.query(query, "TSV")).strip())
+
+    return {
+        "clickhouse ip_trie, UInt32 to String value": asked(
+            "select sum(length(dictGet('d.routes', 'value', ip::IPv4))) from d.flows"
+        ),
+        "clickhouse ip_trie, String to String value": asked("select sum(length(dictGet('d.routes', 'value', toIPv4(ip)))) from d.texts"),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
     wanted = parser.parse_args()
+    wanted.table = os.path.abspath(wanted.table)
     con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     fibula.duckdb.load(con)
     con.execute("set threads to 1")
@@ -60,11 +106,18 @@ def main() -> None:
     }
     results: dict[str, Any] = {}
     sums: dict[str, set[Any]] = {}
-    for name, query in queries.items():
+
+    def asked(query: str) -> Callable[[], Any]:
+        return lambda: con.execute(query).fetchone()[0]
+
+    ways = {name: asked(query) for name, query in queries.items()}
+    folder = tempfile.TemporaryDirectory()
+    ways |= clickhouse(con, table, folder.name)
+    for name, way in ways.items():
         least = float("inf")
         for _ in range(wanted.runs):
             begin = time.process_time()
-            found = con.execute(query).fetchone()[0]
+            found = way()
             least = min(least, time.process_time() - begin)
         sums.setdefault("value" if "value" in name else name if "alone" in name else "id", set()).add(found)
         results[name] = {"seconds": round(least, 3), "millions": round(rows / least / 1e6, 2)}
@@ -76,6 +129,7 @@ def main() -> None:
                 "duckdb": duckdb.__version__,
                 "fibula": fibula.__version__,
                 "machine": platform.processor() or platform.machine(),
+                "chdb": version("chdb"),
                 "load": round(os.getloadavg()[0], 1),
                 "table": os.path.basename(table),
                 "rows": rows,

@@ -134,6 +134,8 @@ fn scheduled_parts_that_fail_or_are_skipped_are_recorded_so() {
     assert_eq!(repository.ran(), ["broken good", "broken bad", "broken last"]);
     assert_eq!(repository.record("broken"), pair("failed with exit code 1: bad", "2 of 3"));
     assert!(repository.scheduled(&["--good", "broken"]).stdout.is_empty());
+    assert!(!repository.scheduled(&["--good", "broken", "good"]).stdout.is_empty(), "one of its pieces is");
+    assert!(repository.scheduled(&["--good", "broken", "bad"]).stdout.is_empty());
     // What failed is run again, and alone.
     fs::write(repository.0.join("mended"), "").unwrap();
     assert!(repository.scheduled(&["broken"]).status.success());
