@@ -2,16 +2,23 @@
 """Measures the package against itself and against the packages that people have, and writes a record.
 
     python bindings/python/bench.py TABLE.txt.xz [--record records/python/MACHINE/lookups.json] [--rows 10000000] [--pairs 7]
+        [--c-library target/library/libfibula.so]
 
 TABLE is any table that `fibula.Table.read` reads, for example an origin AS for each prefix. Addresses are a random one of a random prefix, from a
 seed. Rates are millions of addresses a second of processor time of the process, of the median of interleaved runs: two columns that are compared are
 measured in turn, and their ratio is the median of the ratios of the pairs. Answers are compared first.
+
+With --c-library, columns of integers and of Arrow texts are looked up by the C library too, in this process and in the same table file: its calls are
+those of the crates `fibula` and `fibula-column` and nothing else. What each drop-in and its original take to be filled and emptied, and how far a
+process grows meanwhile, are measured in processes of their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import datetime
+import gc
 import ipaddress
 import json
 import os
@@ -21,6 +28,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +42,90 @@ def processor_rate(rows: int, run: Callable[[], Any]) -> float:
     return rows / (time.process_time() - start) / 1e6
 
 
+class CLibrary:
+    """Lookups of the C library, over a table file."""
+
+    def __init__(self, library: pathlib.Path, table: pathlib.Path) -> None:
+        self.library = ctypes.CDLL(str(library.resolve()))
+        self.table = ctypes.c_void_p()
+        assert self.library.fibula_table_open(os.fsencode(table), None, ctypes.byref(self.table), None) == 0, "the C library cannot open the table"
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        self.library.fibula_lookup4_bulk.argtypes = [pointer, pointer, size, ctypes.c_uint32, pointer, size]
+        self.library.fibula_lookup_arrow_ids.argtypes = [pointer, pointer, pointer, ctypes.c_uint32, ctypes.c_uint32, pointer, pointer, pointer]
+        self.library.fibula_lookup_arrow_ids.restype = ctypes.c_int64
+
+    def integers(self, addresses: Any, out: Any) -> None:
+        done = self.library.fibula_lookup4_bulk(self.table, addresses.ctypes.data, 0, 0, out.ctypes.data, len(addresses))
+        assert done == 0
+
+    def texts(self, array: Any) -> Any:
+        import pyarrow as pa
+
+        # Structures of Arrow's C data interface: 72 and 80 bytes.
+        parts = [ctypes.create_string_buffer(bytes_) for bytes_ in (72, 80, 72, 80)]
+        schema, held, ids_schema, ids = map(ctypes.addressof, parts)
+        array._export_to_c(held, schema)
+        assert self.library.fibula_lookup_arrow_ids(self.table, schema, held, 1, 0, ids_schema, ids, None) == 0
+        pa.Array._import_from_c(held, schema)
+        return pa.Array._import_from_c(ids, ids_schema)
+
+
+def resident() -> int:
+    gc.collect()
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) * 1024
+
+
+def grown(kind: str, path: str) -> dict[str, float]:
+    """Fill one of the maps with the prefixes of a file, and empty it. In a process of its own."""
+    package, _, whose = kind.partition(" ")
+    with open(path) as file:
+        text = file.read()
+    entries = [(prefix, int(value)) for prefix, value in (line.split() for line in text.splitlines())]
+    if package != "pyasn":
+        del text
+    module = __import__(package if whose == "original" else f"fibula.{package}", fromlist=["*"])
+    before, start = resident(), time.process_time()
+    if package == "pytricia":
+        made = module.PyTricia()
+        for prefix, value in entries:
+            made[prefix] = value
+    elif package == "radix":
+        made = module.Radix()
+        for prefix, value in entries:
+            made.add(prefix).data["value"] = value
+    else:
+        made = module.pyasn(None, ipasn_string=text)
+    seconds = time.process_time() - start
+    row = {"fill_seconds": seconds, "megabytes": (resident() - before) / 1e6}
+    get = getattr(made, {"pytricia": "get", "radix": "search_best", "pyasn": "lookup"}[package])
+    for prefix, _ in entries[:: max(1, len(entries) // 1_000_000)]:
+        get(prefix.partition("/")[0])
+    row["megabytes_after_lookups"] = (resident() - before) / 1e6
+    if package != "pyasn":
+        start = time.process_time()
+        for prefix, _ in entries:
+            made.delete(prefix)
+        row["empty_seconds"] = time.process_time() - start
+    return row
+
+
+def maxmind(networks: int, generator: Any) -> tuple[bytes, list[str]]:
+    """Return a database of so many networks with nested records, and addresses in them."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "tests"))
+    import mmdb
+
+    firsts = generator.choice(2**24, networks, replace=False)
+    records = {}
+    for at, first in enumerate(firsts):
+        country = {"iso_code": f"{chr(65 + at % 26)}{chr(65 + at // 26 % 26)}", "names": {"en": f"Country {at % 200}", "de": f"Land {at % 200}"}}
+        location = {"latitude": at % 180 / 2.0, "longitude": at % 360 / 2.0, "time_zone": f"Zone/{at % 40}"}
+        records[ipaddress.IPv4Network((int(first) << 8, 24))] = {"country": country, "location": location, "asn": 64_500 + at % 5000}
+    asked = generator.choice(firsts, 50_000).astype("uint32")
+    texts = [str(ipaddress.IPv4Address((int(first) << 8) + at % 256)) for at, first in enumerate(asked)]
+    return mmdb.database(records, version=6), texts
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=pathlib.Path)
@@ -41,7 +133,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--singles", type=int, default=200_000)
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--c-library", type=pathlib.Path)
+    parser.add_argument("--networks", type=int, default=50_000, help="of the MaxMind database")
+    parser.add_argument("--grown", metavar="KIND", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
+    if wanted.grown:
+        print(json.dumps(grown(wanted.grown, str(wanted.table))))
+        return
 
     import numpy as np
 
@@ -57,6 +155,11 @@ def main() -> None:
     inside = generator.integers(0, 2**32, wanted.rows, dtype="uint64") >> (32 - sizes[chosen])
     addresses = (firsts[chosen] + inside).astype("uint32")
     out = np.empty_like(addresses)
+    folder = tempfile.TemporaryDirectory()
+    saved = pathlib.Path(folder.name, "table.fibula")
+    table.save(saved)
+    # As the C library has it.
+    table = fibula.Table.open(saved)
     some = [str(ipaddress.IPv4Address(int(one))) for one in addresses[: wanted.singles]]
     few = addresses[:256].copy()
     few_out = np.empty_like(few)
@@ -83,6 +186,19 @@ def main() -> None:
         columns["Arrow string to values"] = (len(texts), lambda: table.lookup_many(texts))
     except ImportError:
         print("SKIPPED Arrow: pyarrow is not installed")
+        pa = None
+    pairs: list[tuple[str, str]] = []
+    if wanted.c_library:
+        c = CLibrary(wanted.c_library, saved)
+        c_out = np.empty_like(addresses)
+        c.integers(addresses, c_out)
+        assert (table.lookup_ids(addresses, out=out) == c_out).all(), "answers differ"
+        columns["uint32, 10M rows, C"] = (wanted.rows, lambda: c.integers(addresses, c_out))
+        pairs.append(("uint32, 10M rows", "uint32, 10M rows, C"))
+        if pa is not None:
+            assert c.texts(texts).equals(pa.array(table.lookup_ids(texts))), "answers differ"
+            columns["Arrow string, C"] = (len(texts), lambda: c.texts(texts))
+            pairs.append(("Arrow string", "Arrow string, C"))
 
     entries = [(str(prefix), table.get(prefix)) for prefix in prefixes]
     random.Random(1).shuffle(entries)
@@ -110,7 +226,6 @@ def main() -> None:
     from fibula.radix import Radix
 
     origins = "".join(f"{prefix}\t{index % 60_000 + 1}\n" for index, (prefix, _) in enumerate(entries) if not prefix.endswith("/0"))
-    pairs: list[tuple[str, str]] = []
     for name, module, ours, theirs in [
         ("pytricia get", "pytricia", lambda: filled(PyTricia()).get, lambda package: filled(package.PyTricia()).get),
         ("py-radix search_best", "radix", lambda: added(Radix()).search_best, lambda package: added(package.Radix()).search_best),
@@ -128,6 +243,22 @@ def main() -> None:
         get = rivals["pytricia get, original"]
         found = table.lookup_many(some)
         assert [get(address) for address in some] == found, "answers differ"
+    try:
+        import maxminddb
+    except ImportError:
+        print("SKIPPED maxminddb get: maxminddb is not installed")
+    else:
+        import fibula.maxminddb
+
+        database = pathlib.Path(folder.name, "database.mmdb")
+        bytes_, asked = maxmind(wanted.networks, generator)
+        database.write_bytes(bytes_)
+        ours, theirs = fibula.maxminddb.open_database(database), maxminddb.open_database(database)
+        assert all(ours.get(address) == theirs.get(address) for address in asked[:5000]), "answers differ"
+        for whose, reader in [("original", theirs), ("fibula", ours)]:
+            columns[f"maxminddb get, {whose}"] = (len(asked), lambda reader=reader: [reader.get(address) for address in asked])
+        pairs.append(("maxminddb get, fibula", "maxminddb get, original"))
+        print(f"maxminddb's reader is of {type(theirs).__module__}")
     for name, call in rivals.items():
         columns[name] = (wanted.singles, each(call))
         # Maps that are looked up often without a change are compiled: measured is what a long run has.
@@ -145,18 +276,28 @@ def main() -> None:
     ratios = {
         f"{one} / {two}": statistics.median(a / b for a, b in zip(rates[one], rates[two], strict=True)) for one, two in pairs
     }
-    saved = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"fibula-bench-{os.getpid()}"
-    table.save(saved)
     opening = []
     for _ in range(50):
         start = time.perf_counter()
         fibula.Table.open(saved, mapped=True, verify=False)
         opening.append(time.perf_counter() - start)
-    saved.unlink()
     importing = []
     for _ in range(15):
         code = "import time; a = time.perf_counter(); import fibula; print(time.perf_counter() - a)"
         importing.append(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout))
+
+    growth: dict[str, list[dict[str, float]]] = {}
+    listed = pathlib.Path(folder.name, "listed")
+    listed.write_text(origins)
+    for _ in range(3):
+        for kind in [f"{module} {whose}" for module in ["pytricia", "radix", "pyasn"] for whose in ["original", "fibula"]]:
+            command = [sys.executable, __file__, str(listed), "--grown", kind]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == 0:
+                growth.setdefault(kind, []).append(json.loads(done.stdout))
+    filled_and_emptied = {
+        kind: {name: statistics.median(row[name] for row in rows) for name in rows[0]} for kind, rows in growth.items()
+    }
 
     record = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -172,6 +313,7 @@ def main() -> None:
         "mlps": {name: {"median": statistics.median(all_), "min": min(all_), "max": max(all_)} for name, all_ in rates.items()},
         "ratios": ratios,
         "build_seconds": building,
+        "filled_and_emptied": filled_and_emptied,
         "read_seconds": read_seconds,
         "open_mapped_ms": 1000 * statistics.median(opening),
         "import_ms": 1000 * statistics.median(importing),
@@ -180,8 +322,8 @@ def main() -> None:
         print(f"{name:32} {row['median']:9.2f} M/s ({row['min']:.2f} to {row['max']:.2f})")
     for name, ratio in ratios.items():
         print(f"{name:64} {ratio:9.1f}")
-    for name, seconds in building.items():
-        print(f"built: {name:32} {seconds:9.2f} s")
+    for kind, row in filled_and_emptied.items():
+        print(f"{kind:24} " + ", ".join(f"{name} {number:.2f}" for name, number in row.items()))
     print(f"open mapped {record['open_mapped_ms']:.3f} ms, import {record['import_ms']:.1f} ms, load {record['load']:.1f}")
     if wanted.record:
         wanted.record.parent.mkdir(parents=True, exist_ok=True)

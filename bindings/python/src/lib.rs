@@ -13,6 +13,7 @@
 //! live.rs          LiveTable, Vrfs
 //! map.rs, sets.rs  PrefixMap, PrefixSet, AddressSet
 //! rov.rs           Vrps, rov
+//! drop_ins.rs      what pytricia.py, radix.py and pyasn.py have of Rust
 //! maxmind.rs       what maxminddb.py has of Rust
 //! error.rs         exceptions
 //! ```
@@ -23,6 +24,7 @@ mod arrow_column;
 mod buffer;
 mod build;
 mod capsule;
+mod drop_ins;
 mod error;
 mod follower;
 mod input;
@@ -41,6 +43,8 @@ use pyo3::prelude::*;
 mod _fibula {
     #[pymodule_export]
     use crate::arrow_column::{ArrowChunks, ArrowColumn};
+    #[pymodule_export]
+    use crate::drop_ins::{OriginsBase, RadixBase, RadixNode, TriciaBase};
     #[pymodule_export]
     use crate::error::BugError;
     #[pymodule_export]

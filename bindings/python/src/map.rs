@@ -87,6 +87,97 @@ impl PrefixMapBase {
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Mapped> {
         self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub fn empty() -> Self {
+        Self(Mutex::new(Mapped::new()))
+    }
+
+    /// Returns the value of the longest prefix around another, itself included.
+    #[inline]
+    pub fn best(&self, py: Python<'_>, prefix: IpPrefix) -> Option<Py<PyAny>> {
+        let mut own = self.lock(py);
+        match prefix {
+            IpPrefix::V4(one) if one.len() == 32 => own.lookup(py, one.network().into()),
+            IpPrefix::V6(one) if one.len() == 128 => own.lookup(py, one.network().into()),
+            _ => {
+                let found = own.map.get(prefix).or_else(|| own.map.parent(prefix).map(|(_, value)| value));
+                found.map(|value| value.clone_ref(py))
+            }
+        }
+    }
+
+    /// Returns the value of exactly this prefix.
+    pub fn exact(&self, py: Python<'_>, prefix: IpPrefix) -> Option<Py<PyAny>> {
+        self.lock(py).map.get(prefix).map(|value| value.clone_ref(py))
+    }
+
+    /// Returns the value of the longest prefix around another, itself left out.
+    pub fn above(&self, py: Python<'_>, prefix: IpPrefix) -> Option<Py<PyAny>> {
+        self.lock(py).map.parent(prefix).map(|(_, value)| value.clone_ref(py))
+    }
+
+    /// Adds a prefix, or replaces its value.
+    pub fn put(&self, py: Python<'_>, prefix: IpPrefix, value: Py<PyAny>) {
+        let before = {
+            let mut own = self.lock(py);
+            let before = own.map.insert(prefix, value);
+            (own.changed(before.is_none()), before)
+        };
+        drop(before);
+    }
+
+    /// Returns the value of exactly this prefix. Adds this one if it has none.
+    pub fn exact_or_put(&self, py: Python<'_>, prefix: IpPrefix, value: Py<PyAny>) -> Py<PyAny> {
+        let (answer, _old, _unused) = {
+            let mut own = self.lock(py);
+            match own.map.get(prefix).map(|value| value.clone_ref(py)) {
+                Some(found) => (found, None, Some(value)),
+                None => {
+                    let answer = value.clone_ref(py);
+                    own.map.insert(prefix, value);
+                    (answer, own.changed(true), None)
+                }
+            }
+        };
+        answer
+    }
+
+    /// Removes a prefix, and returns its value.
+    pub fn take(&self, py: Python<'_>, prefix: IpPrefix) -> Option<Py<PyAny>> {
+        let (_old, before) = {
+            let mut own = self.lock(py);
+            let before = own.map.remove(prefix);
+            (own.changed(before.is_some()), before)
+        };
+        before
+    }
+
+    /// Returns the values of the prefixes around another, itself included, the shortest first.
+    pub fn around(&self, py: Python<'_>, prefix: IpPrefix) -> Vec<Py<PyAny>> {
+        let mut found: Vec<_> =
+            self.lock(py).map.covers(prefix).map(|(prefix, value)| (prefix, value.clone_ref(py))).collect();
+        found.sort_by_key(|(prefix, _)| prefix.len());
+        found.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Returns the values of the prefixes inside another, itself included, in order.
+    pub fn inside(&self, py: Python<'_>, prefix: IpPrefix) -> Vec<Py<PyAny>> {
+        self.lock(py).map.subnets(prefix).map(|(_, value)| value.clone_ref(py)).collect()
+    }
+
+    /// Returns all values, in the order of their prefixes.
+    pub fn values(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        self.lock(py).map.values().map(|value| value.clone_ref(py)).collect()
+    }
+
+    /// Returns all prefixes as texts, in order.
+    pub fn key_texts(&self, py: Python<'_>) -> Vec<String> {
+        self.lock(py).map.keys().map(|prefix| prefix.to_string()).collect()
+    }
+
+    pub fn count(&self, py: Python<'_>) -> usize {
+        self.lock(py).map.len()
+    }
 }
 
 /// Returns the prefix of an argument, without the bits after its length.
@@ -106,7 +197,7 @@ impl PrefixMapBase {
     #[new]
     #[pyo3(signature = (*_arguments, **_named))]
     fn new(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
-        Self(Mutex::new(Mapped::new()))
+        Self::empty()
     }
 
     /// For type checkers: the type of the values.
@@ -122,24 +213,13 @@ impl PrefixMapBase {
     }
 
     fn __setitem__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<()> {
-        let prefix = crate::scalar::prefix(prefix)?;
-        let before = {
-            let mut own = self.lock(py);
-            let before = own.map.insert(prefix, value);
-            (own.changed(before.is_none()), before)
-        };
-        drop(before);
+        self.put(py, crate::scalar::prefix(prefix)?, value);
         Ok(())
     }
 
     fn __delitem__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<()> {
-        let removed = crate::scalar::prefix(prefix)?;
-        let before = {
-            let mut own = self.lock(py);
-            let before = own.map.remove(removed);
-            (own.changed(before.is_some()), before)
-        };
-        before.1.as_ref().map(drop).ok_or_else(|| PyKeyError::new_err(prefix.clone().unbind()))
+        let removed = self.take(py, crate::scalar::prefix(prefix)?);
+        removed.map(drop).ok_or_else(|| PyKeyError::new_err(prefix.clone().unbind()))
     }
 
     fn __contains__(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -148,7 +228,7 @@ impl PrefixMapBase {
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.lock(py).map.len()
+        self.count(py)
     }
 
     /// Return the value of exactly this prefix, or ``default``.
@@ -197,21 +277,6 @@ impl PrefixMapBase {
         found.map(|(prefix, value)| Ok((network(py, prefix)?, value))).transpose()
     }
 
-    /// Return the value of the longest prefix around another, itself included, or ``default``.
-    fn _best(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
-        let prefix = masked(prefix)?;
-        let mut own = self.lock(py);
-        let found = match prefix {
-            IpPrefix::V4(one) if one.len() == 32 => own.lookup(py, one.network().into()),
-            IpPrefix::V6(one) if one.len() == 128 => own.lookup(py, one.network().into()),
-            _ => {
-                let found = own.map.get(prefix).or_else(|| own.map.parent(prefix).map(|(_, value)| value));
-                found.map(|value| value.clone_ref(py))
-            }
-        };
-        Ok(found.unwrap_or(default))
-    }
-
     /// Return the longest prefix around another, itself included unless it is left out, as a text.
     fn _best_key(
         &self,
@@ -229,60 +294,30 @@ impl PrefixMapBase {
     /// Return the value of exactly this prefix, or ``default``. Bits after its length do not count, here and in the calls after it.
     fn _exact(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
         let prefix = masked(prefix)?;
-        Ok(self.lock(py).map.get(prefix).map_or(default, |value| value.clone_ref(py)))
+        Ok(self.exact(py, prefix).unwrap_or(default))
     }
 
     /// Add a prefix, or replace its value.
     fn _put(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<()> {
-        let prefix = masked(prefix)?;
-        let before = {
-            let mut own = self.lock(py);
-            let before = own.map.insert(prefix, value);
-            (own.changed(before.is_none()), before)
-        };
-        drop(before);
+        self.put(py, masked(prefix)?, value);
         Ok(())
     }
 
     /// Remove a prefix. Returns whether it was there.
     fn _take(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let prefix = masked(prefix)?;
-        let before = {
-            let mut own = self.lock(py);
-            let before = own.map.remove(prefix);
-            (own.changed(before.is_some()), before)
-        };
-        Ok(before.1.is_some())
+        Ok(self.take(py, masked(prefix)?).is_some())
     }
 
-    /// Return the prefixes around another, itself included, the shortest first, and their values.
-    fn _around(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
-        let prefix = masked(prefix)?;
-        let mut found: Vec<_> =
-            self.lock(py).map.covers(prefix).map(|(prefix, value)| (prefix, value.clone_ref(py))).collect();
-        found.sort_by_key(|(prefix, _)| prefix.len());
-        Ok(found.into_iter().map(|(prefix, value)| (prefix.to_string(), value)).collect())
-    }
-
-    /// Return the prefixes inside another, itself included, in order, and their values.
-    fn _inside(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+    /// Return the prefixes inside another, itself included, in order.
+    fn _inside(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         let prefix = masked(prefix)?;
         let own = self.lock(py);
-        Ok(own.map.subnets(prefix).map(|(prefix, value)| (prefix.to_string(), value.clone_ref(py))).collect())
-    }
-
-    /// Return the value of the shortest prefix around another, or ``default``.
-    fn _worst(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>, default: Py<PyAny>) -> PyResult<Py<PyAny>> {
-        let prefix = masked(prefix)?;
-        let own = self.lock(py);
-        let found = own.map.covers(prefix).min_by_key(|(prefix, _)| prefix.len());
-        Ok(found.map_or(default, |(_, value)| value.clone_ref(py)))
+        Ok(own.map.subnets(prefix).map(|(prefix, _)| prefix.to_string()).collect())
     }
 
     /// Return all values, in the order of their prefixes.
     fn _values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let values: Vec<_> = self.lock(py).map.values().map(|value| value.clone_ref(py)).collect();
-        PyList::new(py, values)
+        PyList::new(py, self.values(py))
     }
 
     /// Return the longest prefix around another, itself left out, and its value; None if there is none.
@@ -334,8 +369,7 @@ impl PrefixMapBase {
 
     /// Return the prefixes as texts, in order: much faster than iteration, which makes networks of ``ipaddress``.
     fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let texts: Vec<String> = self.lock(py).map.keys().map(|prefix| prefix.to_string()).collect();
-        PyList::new(py, texts)
+        PyList::new(py, self.key_texts(py))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

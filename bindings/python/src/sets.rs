@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fibula::map::{AddressSet as Addresses, PrefixSet as Prefixes};
 use fibula::net::{Dual, HostBits, IpPrefix, Key, Prefix};
@@ -13,23 +13,11 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
 
-use crate::build::prefixes_of;
+use crate::build::families_of;
 use crate::error::{guarded, value_error};
 use crate::scalar::{address_of, network, prefix};
 
 type DualAddresses = Dual<Addresses<u32>, Addresses<u128>>;
-
-/// Splits prefixes by family.
-fn split(prefixes: Vec<IpPrefix>) -> (Vec<Prefix<u32>>, Vec<Prefix<u128>>) {
-    let (mut v4, mut v6) = (Vec::new(), Vec::new());
-    for prefix in prefixes {
-        match prefix {
-            IpPrefix::V4(prefix) => v4.push(prefix),
-            IpPrefix::V6(prefix) => v6.push(prefix),
-        }
-    }
-    (v4, v6)
-}
 
 /// A set of addresses of both families, made of prefixes, which may overlap. It does not change.
 ///
@@ -50,11 +38,13 @@ impl AddressSet {
             return Ok(set.get().0.clone());
         }
         if let Ok(set) = object.cast::<PrefixSetBase>() {
-            let set = set.get().lock(object.py());
-            return Ok(Dual::new((&set.set.v4).into(), (&set.set.v6).into()));
+            let set = set.get().shared(object.py());
+            return object.py().detach(|| guarded(|| Dual::new((&set.v4).into(), (&set.v6).into())));
         }
-        let (v4, v6) = split(prefixes_of(object, host_bits)?);
-        object.py().detach(|| guarded(|| Dual::new(v4.into_iter().collect(), v6.into_iter().collect())))
+        let found = families_of(object, host_bits)?;
+        object
+            .py()
+            .detach(|| guarded(|| Dual::new(found.v4.into_iter().collect(), found.v6.into_iter().collect())))
     }
 
     /// Makes a set of two, if the other one is a set of addresses.
@@ -254,8 +244,11 @@ impl AddressSet {
 #[pyclass(frozen, subclass, weakref, module = "fibula._fibula")]
 pub struct PrefixSetBase(Mutex<Prefixed>);
 
+type DualPrefixes = Dual<Prefixes<u32>, Prefixes<u128>>;
+
 pub struct Prefixed {
-    set: Dual<Prefixes<u32>, Prefixes<u128>>,
+    /// Shared with copies and with calls that are reading it: a change makes a copy first where that is so.
+    set: Arc<DualPrefixes>,
     /// Changes so far, by which iterators notice one.
     changes: u64,
 }
@@ -265,7 +258,16 @@ impl PrefixSetBase {
         self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn made(set: Dual<Prefixes<u32>, Prefixes<u128>>) -> Self {
+    /// Returns the prefixes as they are now, without a copy.
+    fn shared(&self, py: Python<'_>) -> Arc<DualPrefixes> {
+        self.lock(py).set.clone()
+    }
+
+    fn made(set: DualPrefixes) -> Self {
+        Self::sharing(Arc::new(set))
+    }
+
+    fn sharing(set: Arc<DualPrefixes>) -> Self {
         Self(Mutex::new(Prefixed { set, changes: 0 }))
     }
 }
@@ -273,7 +275,7 @@ impl PrefixSetBase {
 /// Makes a set of prefixes of two, by one method of both families.
 macro_rules! combined {
     ($slf:ident, $other:ident, $method:ident) => {{
-        let (one, two) = ($slf.lock($other.py()).set.clone(), $other.get().lock($other.py()).set.clone());
+        let (one, two) = ($slf.shared($other.py()), $other.get().shared($other.py()));
         $other.py().detach(|| {
             guarded(|| {
                 Self::made(Dual::new(one.v4.$method(&two.v4).collect(), one.v6.$method(&two.v6).collect()))
@@ -292,12 +294,10 @@ impl PrefixSetBase {
             return Ok(Self::made(Dual::new(Prefixes::new(), Prefixes::new())));
         };
         if let Ok(other) = prefixes.cast::<Self>() {
-            return Ok(Self::made(other.get().lock(prefixes.py()).set.clone()));
+            return Ok(Self::sharing(other.get().shared(prefixes.py())));
         }
-        let (v4, v6) = split(prefixes_of(prefixes, rules.host_bits)?);
-        prefixes
-            .py()
-            .detach(|| guarded(|| Self::made(Dual::new(v4.into_iter().collect(), v6.into_iter().collect()))))
+        let found = families_of(prefixes, rules.host_bits)?;
+        prefixes.py().detach(|| guarded(|| Self::made(Dual::new(in_order(found.v4), in_order(found.v6)))))
     }
 
     /// Add a prefix.
@@ -305,8 +305,8 @@ impl PrefixSetBase {
         let added = crate::scalar::prefix(prefix)?;
         let mut own = self.lock(prefix.py());
         let is_new = match added {
-            IpPrefix::V4(prefix) => own.set.v4.insert(prefix),
-            IpPrefix::V6(prefix) => own.set.v6.insert(prefix),
+            IpPrefix::V4(prefix) => Arc::make_mut(&mut own.set).v4.insert(prefix),
+            IpPrefix::V6(prefix) => Arc::make_mut(&mut own.set).v6.insert(prefix),
         };
         own.changes += u64::from(is_new);
         Ok(())
@@ -317,8 +317,8 @@ impl PrefixSetBase {
         let removed = crate::scalar::prefix(prefix)?;
         let mut own = self.lock(prefix.py());
         let was_there = match removed {
-            IpPrefix::V4(prefix) => own.set.v4.remove(prefix),
-            IpPrefix::V6(prefix) => own.set.v6.remove(prefix),
+            IpPrefix::V4(prefix) => Arc::make_mut(&mut own.set).v4.remove(prefix),
+            IpPrefix::V6(prefix) => Arc::make_mut(&mut own.set).v6.remove(prefix),
         };
         own.changes += u64::from(was_there);
         Ok(())
@@ -327,8 +327,7 @@ impl PrefixSetBase {
     /// Remove all prefixes.
     fn clear(&self, py: Python<'_>) {
         let mut own = self.lock(py);
-        own.set.v4.clear();
-        own.set.v6.clear();
+        own.set = Arc::new(Dual::new(Prefixes::new(), Prefixes::new()));
         own.changes += 1;
     }
 
@@ -404,14 +403,14 @@ impl PrefixSetBase {
 
     fn _is_subset(&self, other: &Bound<'_, Self>) -> bool {
         let py = other.py();
-        let (one, two) = (self.lock(py).set.clone(), other.get().lock(py).set.clone());
-        one.v4.is_subset(&two.v4) && one.v6.is_subset(&two.v6)
+        let (one, two) = (self.shared(py), other.get().shared(py));
+        py.detach(|| one.v4.is_subset(&two.v4) && one.v6.is_subset(&two.v6))
     }
 
     fn _equals(&self, other: &Bound<'_, Self>) -> bool {
         let py = other.py();
-        let (one, two) = (self.lock(py).set.clone(), other.get().lock(py).set.clone());
-        one == two
+        let (one, two) = (self.shared(py), other.get().shared(py));
+        py.detach(|| Arc::ptr_eq(&one, &two) || one == two)
     }
 
     /// Return up to `count` prefixes after one, and the number of changes so far.
@@ -435,13 +434,17 @@ impl PrefixSetBase {
 
     /// Return the prefixes as texts, in order: much faster than iteration, which makes networks of ``ipaddress``.
     fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let own = self.lock(py);
-        let (v4, v6) = (own.set.v4.iter(), own.set.v6.iter());
+        let set = self.shared(py);
+        let (v4, v6) = (set.v4.iter(), set.v6.iter());
         let texts = v4.map(|one| one.to_string()).chain(v6.map(|one| one.to_string()));
-        let texts: Vec<String> = texts.collect();
-        drop(own);
-        PyList::new(py, texts)
+        PyList::new(py, texts.collect::<Vec<String>>())
     }
+}
+
+/// Makes a set of prefixes in any order, of which each next one is put beside the last: no walk leaves the cache.
+fn in_order<K: Key>(mut prefixes: Vec<Prefix<K>>) -> Prefixes<K> {
+    prefixes.sort_unstable();
+    prefixes.into_iter().collect()
 }
 
 fn after_of(

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import ipaddress
 import os
 import pickle
 import random
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -271,6 +273,10 @@ def test_documented_examples_of_pytricia() -> None:
     six = fibula.pytricia.PyTricia(128)
     six["fe80::/64"] = "six"
     assert six["fe80::1"] == "six"
+    with pytest.raises(ValueError, match="Invalid prefix"):
+        names.get([])
+    with pytest.raises(ValueError, match="Invalid key type"):
+        "x" in names  # noqa: B015
     copied = pickle.loads(pickle.dumps(names))
     assert copied.keys() == names.keys() and copied["10.2.0.1"] == "c"
 
@@ -287,11 +293,28 @@ def test_documented_examples_of_radix() -> None:
     assert tree.prefixes() == ["10.0.0.0/8", "10.0.0.0/16", "172.16.0.0/12"]
     with pytest.raises(TypeError):
         tree.add()
+    with pytest.raises(TypeError):
+        tree.search_best("10.0.0.0", packed=b"\x0a\0\0\0")
+    with pytest.raises(TypeError):
+        tree.search_best(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError):
+        tree.search_best("10.0.0.0/8", 8)
+    with pytest.raises(AttributeError):
+        node.data = {}  # type: ignore[misc]
+    assert tree.add("10.1.2.3/8") is node and (node.network, node.prefixlen, node.packed) == ("10.0.0.0", 8, b"\x0a\0\0\0")
+    assert tree.search_best(packed=b"\x0a\0\1\2", masklen=-1).parent is node  # type: ignore[union-attr]
     copied = pickle.loads(pickle.dumps(tree))
     assert copied.prefixes() == tree.prefixes() and copied.search_best("10.0.1.1").data == {"asn": 32}
     tree.delete("10.0.0.0/8")
     with pytest.raises(KeyError):
         tree.delete("10.0.0.0/8")
+    # A node that holds its own tree is garbage with it.
+    thing = type("Thing", (), {})()
+    tree.add("11.0.0.0/8").data.update(tree=tree, thing=thing)
+    gone = weakref.ref(thing)
+    del tree, thing, node
+    gc.collect()
+    assert gone() is None
 
 
 def test_documented_examples_of_pyasn(tmp_path: Any) -> None:
@@ -303,6 +326,13 @@ def test_documented_examples_of_pyasn(tmp_path: Any) -> None:
     assert origins.lookup("9.9.9.9") == (0, "0.0.0.0/0")
     assert origins.get_as_prefixes(15169) == {"8.8.8.0/24"} and origins.get_as_size(15169) == 256
     assert pickle.loads(pickle.dumps(origins)).lookup("8.8.8.8") == (15169, "8.8.8.0/24")
+    assert origins.lookup("8.8.8.8") is origins.lookup("8.8.8.9"), "an answer is made once"
+    # A network is looked up as the original does, the last line of a prefix counts, and a table that is read again replaces the first.
+    again = fibula.pyasn.pyasn(None, ipasn_string="10.0.0.0/8 1\n10.1.0.0/16 2\n10.0.0.1/8 3\n")
+    assert again.lookup("10.1.0.0/16") == (2, "10.1.0.0/16") and again.lookup("10.0.0.0/15") == (3, "10.0.0.0/8")
+    assert again.lookup("9.0.0.0/8") == (None, None) and again.get_as_prefixes(1) is None and "2 prefixes" in repr(again)
+    again.__init__(None, ipasn_string="::/1 4")  # type: ignore[misc]
+    assert again.lookup("10.0.0.1") == (None, None) and again.lookup("1::1") == (4, "::/1")
     for bad in ["8.8.8.0/24", "8.8.8.0/24 x", "8.8.8.0/33 1", "x 1", "8.8.8.0/24 -1"]:
         with pytest.raises(RuntimeError, match="record: 1"):
             fibula.pyasn.pyasn(None, ipasn_string=bad)

@@ -132,6 +132,25 @@ def test_a_set_of_prefixes_against_a_set() -> None:
     assert two <= one
 
 
+def test_a_copy_of_a_set_changes_by_itself() -> None:
+    one = fibula.PrefixSet(["10.0.0.0/8", "2001:db8::/32"])
+    copies = [fibula.PrefixSet(one) for _ in range(4)]
+    copies[0].add("192.0.2.0/24")
+    copies[1].discard("10.0.0.0/8")
+    copies[2].clear()
+    one.add("198.51.100.0/24")
+    texts = [copied.texts() for copied in [one, *copies]]
+    assert texts == [
+        ["10.0.0.0/8", "198.51.100.0/24", "2001:db8::/32"],
+        ["10.0.0.0/8", "192.0.2.0/24", "2001:db8::/32"],
+        ["2001:db8::/32"],
+        [],
+        ["10.0.0.0/8", "2001:db8::/32"],
+    ]
+    # A prefix twice, out of order, and of the other family between them.
+    assert fibula.PrefixSet(["10.0.0.0/9", "::/1", "10.0.0.0/8", "10.0.0.0/9"]).texts() == ["10.0.0.0/8", "10.0.0.0/9", "::/1"]
+
+
 def test_sets_of_addresses_against_sets_of_numbers() -> None:
     generator = random.Random(3)
     bits = 6

@@ -14,14 +14,12 @@ import json
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Any
 
-from ._fibula import PrefixMapBase
+from ._fibula import OriginsBase
 
 __all__ = ["pyasn"]
 
-_NOT_FOUND = (None, None)
 
-
-class pyasn:  # noqa: N801, the name of the original
+class pyasn(OriginsBase):  # noqa: N801, the name of the original
     """Origin ASes of addresses, from a file of lines of a prefix and an AS."""
 
     def __init__(self, ipasn_file: str | None, as_names_file: str | None = None, ipasn_string: str | None = None) -> None:
@@ -38,29 +36,9 @@ class pyasn:  # noqa: N801, the name of the original
             text = ipasn_string
         else:
             raise ValueError("No data given, all parameters are empty.")
-        self._map: PrefixMapBase[tuple[int, str]] = PrefixMapBase()
-        self._load(text)
+        self._records = self._load(text)
         self._asnames = self._read_names() if as_names_file else None
         self._as_prefixes: dict[int, set[str]] | None = None
-
-    def _load(self, text: str) -> None:
-        for number, line in enumerate(text.splitlines(), 1):
-            line = line.strip()
-            if not line or line.startswith((";", "#")):
-                continue
-            try:
-                prefix, asn_text = line.split()
-                asn = int(asn_text)
-                if not 0 <= asn < 2**32:
-                    raise ValueError(f"{asn} is not an AS number")
-                self._map._put(prefix, (asn, prefix))
-            except ValueError as error:
-                raise RuntimeError(f"record: {number}: '{line}': {error}") from None
-        # The texts of prefixes as they are written everywhere, without bits after their lengths.
-        for key, (asn, prefix) in zip(self._map.texts(), self._map._values(), strict=True):
-            if key != prefix:
-                self._map._put(key, (asn, key))
-        self._records = len(self._map)
 
     def _read_names(self) -> dict[int, str]:
         assert self._asnames_file is not None
@@ -68,15 +46,11 @@ class pyasn:  # noqa: N801, the name of the original
         with opened as file:
             return {int(asn): name for asn, name in json.load(file).items()}
 
-    def lookup(self, ip_address: str) -> Any:
-        """Return the AS of the longest prefix around an address, and that prefix; two times None if there is none."""
-        return self._map._best(ip_address, _NOT_FOUND)
-
     def get_as_prefixes(self, asn: int | str) -> set[str] | None:
         """Return the prefixes of an AS; None if it has none."""
         if self._as_prefixes is None:
             self._as_prefixes = {}
-            for of, prefix in self._map._values():
+            for of, prefix in self._entries():
                 self._as_prefixes.setdefault(of, set()).add(prefix)
         return self._as_prefixes.get(int(asn))
 
@@ -125,11 +99,9 @@ class pyasn:  # noqa: N801, the name of the original
         return f"pyasn(ipasndb:'{self._ipasndb_file}'; asnames:'{self._asnames_file}') - {self._records} prefixes"
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_map"}
-        return {**state, "ipasn_str": "".join(f"{prefix}\t{asn}\n" for asn, prefix in self._map._values())}
+        return {**self.__dict__, "ipasn_str": "".join(f"{prefix}\t{asn}\n" for asn, prefix in self._entries())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         text = state.pop("ipasn_str")
         self.__dict__.update(state)
-        self._map = PrefixMapBase()
-        self._load(text)
+        self._records = self._load(text)

@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from socket import AF_INET, AF_INET6
 from typing import Any
 
-from ._fibula import PrefixMapBase
+from ._fibula import TriciaBase
 
 __all__ = ["PyTricia"]
 
 _ABSENT: Any = object()
 
 
-class PyTricia:
+class PyTricia(TriciaBase):
     """A map from prefixes to objects, whose keys are looked up by the longest match."""
 
-    __slots__ = ("_is_frozen", "_map", "_most")
+    __slots__ = ("_is_frozen", "_most")
 
     def __init__(self, maxbits: int = 32, family: int = AF_INET, raw_output: bool = False) -> None:
         if not 1 <= maxbits <= 128:
@@ -33,28 +33,8 @@ class PyTricia:
             raise ValueError("Invalid address family")
         if raw_output:
             raise ValueError("raw_output is not supported: keys are texts")
-        self._map: PrefixMapBase[Any] = PrefixMapBase()
         self._is_frozen = False
         self._most = maxbits
-
-    def get(self, prefix: Any, default: Any = None) -> Any:
-        """Return the value of the longest prefix around this one, or ``default``."""
-        try:
-            return self._map._best(prefix, default)
-        except (TypeError, ValueError):
-            raise ValueError("Invalid prefix.") from None
-
-    def __getitem__(self, prefix: Any) -> Any:
-        found = self.get(prefix, _ABSENT)
-        if found is _ABSENT:
-            raise KeyError("Prefix not found.")
-        return found
-
-    def __contains__(self, prefix: Any) -> bool:
-        try:
-            return self._map._best(prefix, _ABSENT) is not _ABSENT
-        except (TypeError, ValueError):
-            raise ValueError("Invalid key type") from None
 
     def has_key(self, prefix: Any) -> bool:
         """Return whether exactly this prefix is there."""
@@ -112,7 +92,7 @@ class PyTricia:
     def children(self, prefix: Any) -> list[str]:
         """Return the prefixes inside this one, which is itself there and left out."""
         self._must_be_there(prefix)
-        return [key for key, _ in self._map._inside(prefix)[1:]]
+        return self._map._inside(prefix)[1:]
 
     def keys(self) -> list[str]:
         """Return all prefixes, in order."""
@@ -120,9 +100,6 @@ class PyTricia:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._map.texts())
-
-    def __len__(self) -> int:
-        return len(self._map)
 
     def freeze(self) -> None:
         """Refuse changes until `thaw`. Lookups are as fast before it."""
