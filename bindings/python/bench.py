@@ -3,14 +3,15 @@
 
     python bindings/python/bench.py TABLE.txt.xz [--record records/python/MACHINE/lookups.json] [--rows 10000000] [--pairs 7]
         [--c-library target/library/libfibula.so]
+    python bindings/python/bench.py TABLE.txt.xz --drop-ins 3 [--record records/python/MACHINE/drop-ins.json]
 
 TABLE is any table that `fibula.Table.read` reads, for example an origin AS for each prefix. Addresses are a random one of a random prefix, from a
 seed. Rates are millions of addresses a second of processor time of the process, of the median of interleaved runs: two columns that are compared are
 measured in turn, and their ratio is the median of the ratios of the pairs. Answers are compared first.
 
 With --c-library, columns of integers and of Arrow texts are looked up by the C library too, in this process and in the same table file: its calls are
-those of the crates `fibula` and `fibula-column` and nothing else. What each drop-in and its original take to be filled and emptied, and how far a
-process grows meanwhile, are measured in processes of their own.
+those of the crates `fibula` and `fibula-column` and nothing else. With --drop-ins, each drop-in and its original are filled and emptied instead, in
+processes of their own, and their memory is how far a process grew.
 """
 
 from __future__ import annotations
@@ -110,6 +111,39 @@ def grown(kind: str, path: str) -> dict[str, float]:
     return row
 
 
+def place(table: pathlib.Path) -> dict[str, Any]:
+    """Return where and when a measurement is made."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": next((line.split(": ")[1] for line in open("/proc/cpuinfo").read().splitlines() if line.startswith("model name")), platform.machine()),
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "version": fibula.__version__,
+        "table": table.name,
+    }
+
+
+def fill_and_empty(table: pathlib.Path, rounds: int, record: pathlib.Path | None) -> None:
+    """Measure the drop-ins and their originals, each in processes of its own, in turn."""
+    read = fibula.Table.read(table)
+    lines = [f"{prefix}\t{row % 60_000 + 1}\n" for row, prefix in enumerate(read) if prefix.prefixlen]
+    random.Random(1).shuffle(lines)
+    growth: dict[str, list[dict[str, float]]] = {}
+    with tempfile.NamedTemporaryFile("w") as listed:
+        listed.writelines(lines)
+        listed.flush()
+        for _ in range(rounds):
+            for kind in [f"{module} {whose}" for module in ["pytricia", "radix", "pyasn"] for whose in ["original", "fibula"]]:
+                command = [sys.executable, __file__, listed.name, "--grown", kind]
+                row = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+                growth.setdefault(kind, []).append(row)
+                print(f"{kind:24} " + ", ".join(f"{name} {number:.2f}" for name, number in row.items()), flush=True)
+    medians = {kind: {name: statistics.median(row[name] for row in rows) for name in rows[0]} for kind, rows in growth.items()}
+    if record:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps({**place(table), "routes": len(lines), "rounds": rounds, "drop-ins": medians}, indent=2) + "\n")
+
+
 def maxmind(networks: int, generator: Any) -> tuple[bytes, list[str]]:
     """Return a database of so many networks with nested records, and addresses in them."""
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "tests"))
@@ -135,10 +169,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--c-library", type=pathlib.Path)
     parser.add_argument("--networks", type=int, default=50_000, help="of the MaxMind database")
+    parser.add_argument("--drop-ins", type=int, metavar="ROUNDS", help="measure how the drop-ins are filled and emptied, and their memory, instead")
     parser.add_argument("--grown", metavar="KIND", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.grown:
         print(json.dumps(grown(wanted.grown, str(wanted.table))))
+        return
+    if wanted.drop_ins:
+        fill_and_empty(wanted.table, wanted.drop_ins, wanted.record)
         return
 
     import numpy as np
@@ -248,12 +286,12 @@ def main() -> None:
     except ImportError:
         print("SKIPPED maxminddb get: maxminddb is not installed")
     else:
-        import fibula.maxminddb
+        from fibula.maxminddb import open_database
 
         database = pathlib.Path(folder.name, "database.mmdb")
         bytes_, asked = maxmind(wanted.networks, generator)
         database.write_bytes(bytes_)
-        ours, theirs = fibula.maxminddb.open_database(database), maxminddb.open_database(database)
+        ours, theirs = open_database(database), maxminddb.open_database(database)
         assert all(ours.get(address) == theirs.get(address) for address in asked[:5000]), "answers differ"
         for whose, reader in [("original", theirs), ("fibula", ours)]:
             columns[f"maxminddb get, {whose}"] = (len(asked), lambda reader=reader: [reader.get(address) for address in asked])
@@ -286,26 +324,8 @@ def main() -> None:
         code = "import time; a = time.perf_counter(); import fibula; print(time.perf_counter() - a)"
         importing.append(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout))
 
-    growth: dict[str, list[dict[str, float]]] = {}
-    listed = pathlib.Path(folder.name, "listed")
-    listed.write_text(origins)
-    for _ in range(3):
-        for kind in [f"{module} {whose}" for module in ["pytricia", "radix", "pyasn"] for whose in ["original", "fibula"]]:
-            command = [sys.executable, __file__, str(listed), "--grown", kind]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode == 0:
-                growth.setdefault(kind, []).append(json.loads(done.stdout))
-    filled_and_emptied = {
-        kind: {name: statistics.median(row[name] for row in rows) for name in rows[0]} for kind, rows in growth.items()
-    }
-
     record = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": next((line.split(": ")[1] for line in open("/proc/cpuinfo").read().splitlines() if line.startswith("model name")), platform.machine()),
-        "load": os.getloadavg()[0],
-        "python": platform.python_version(),
-        "version": fibula.__version__,
-        "table": wanted.table.name,
+        **place(wanted.table),
         "routes": len(table),
         "engine": table.engines[0],
         "column": column,
@@ -313,7 +333,6 @@ def main() -> None:
         "mlps": {name: {"median": statistics.median(all_), "min": min(all_), "max": max(all_)} for name, all_ in rates.items()},
         "ratios": ratios,
         "build_seconds": building,
-        "filled_and_emptied": filled_and_emptied,
         "read_seconds": read_seconds,
         "open_mapped_ms": 1000 * statistics.median(opening),
         "import_ms": 1000 * statistics.median(importing),
@@ -322,8 +341,6 @@ def main() -> None:
         print(f"{name:32} {row['median']:9.2f} M/s ({row['min']:.2f} to {row['max']:.2f})")
     for name, ratio in ratios.items():
         print(f"{name:64} {ratio:9.1f}")
-    for kind, row in filled_and_emptied.items():
-        print(f"{kind:24} " + ", ".join(f"{name} {number:.2f}" for name, number in row.items()))
     print(f"open mapped {record['open_mapped_ms']:.3f} ms, import {record['import_ms']:.1f} ms, load {record['load']:.1f}")
     if wanted.record:
         wanted.record.parent.mkdir(parents=True, exist_ok=True)
