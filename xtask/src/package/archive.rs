@@ -1,11 +1,13 @@
-//! Archives: the command as a static program with what belongs to it, and the file system of a container that has nothing else.
+//! Static programs of the command: archives with what belongs to it, the file system of a container that has nothing else, and the package of
+//! Debian for another machine.
 
 use std::path::{Path, PathBuf};
 
 use super::compile::{COMMAND, compile, missing_for_static, standard_library};
+use super::parts::Runnable;
 use super::release::{Release, processor};
 use super::stage::Stage;
-use super::{Options, licences, parts, sbom};
+use super::{Options, deb, licences, parts, sbom};
 use crate::Outcome;
 use crate::programs::{output, root, run};
 
@@ -15,24 +17,44 @@ const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-
 pub(crate) fn make(release: &Release, options: &Options, work: &Path, to: &Path) -> Outcome<Vec<PathBuf>> {
     let mut made = Vec::new();
     for target in TARGETS {
+        // That of this machine needs the programs of this machine, and is made with the others.
+        let wants_deb =
+            options.wants("deb") && processor(target) != release.processor() && deb::missing().is_none();
+        let kinds: Vec<&str> = [("deb", wants_deb)]
+            .into_iter()
+            .chain(["archive", "container"].map(|kind| (kind, options.wants(kind))))
+            .filter_map(|(kind, is_wanted)| is_wanted.then_some(kind))
+            .collect();
+        if kinds.is_empty() {
+            continue;
+        }
         if let Some(missing) = missing_for_static(target)? {
-            println!("SKIPPED archive {target}: {missing}");
+            for kind in kinds {
+                println!("SKIPPED {kind} {target}: {missing}");
+            }
             continue;
         }
         println!("{target}: {}", standard_library(target)?.unwrap_or_default());
         let program = compile(target, &COMMAND, options.profile.as_deref().unwrap_or("release"))?;
         is_static(&program)?;
+        // The command of this machine writes the same pages, and runs here.
+        let native = compile(&release.compiler.target, &COMMAND, native_profile(&program))?;
+        let runnable = Runnable { program: &program, native: &native };
         let name = format!("fibula-{}-{}-linux", release.version, processor(target));
         let licences = licences::text(&[&COMMAND], target)?;
-        if options.wants("archive") {
-            let stage = Stage::new(release, work.join("archive").join(target))?;
-            static_program(&stage, &name, target, &program, &licences)?;
-            made.push(pack(&stage, &name, to, &format!("{name}.tar.xz"))?);
-        }
-        if options.wants("container") {
-            let stage = Stage::new(release, work.join("container").join(target))?;
-            container(&stage, &program, &licences)?;
-            made.push(pack(&stage, ".", to, &format!("{name}-container.tar.xz"))?);
+        for kind in kinds {
+            if kind == "deb" {
+                made.push(deb::make_static(release, target, runnable, &work.join("deb"), to)?);
+                continue;
+            }
+            let stage = Stage::new(release, work.join(kind).join(target))?;
+            if kind == "archive" {
+                static_program(&stage, &name, target, runnable, &licences)?;
+                made.push(pack(&stage, &name, to, &format!("{name}.tar.xz"))?);
+            } else {
+                container(&stage, &program, &licences)?;
+                made.push(pack(&stage, ".", to, &format!("{name}-container.tar.xz"))?);
+            }
         }
     }
     Ok(made)
@@ -48,16 +70,19 @@ fn is_static(program: &Path) -> Outcome {
 }
 
 /// A folder with the command, its manual pages and completions, the unit, licences, and what is inside.
-fn static_program(stage: &Stage<'_>, name: &str, target: &str, program: &Path, licences: &str) -> Outcome {
+fn static_program(
+    stage: &Stage<'_>,
+    name: &str,
+    target: &str,
+    Runnable { program, native }: Runnable<'_>,
+    licences: &str,
+) -> Outcome {
     let at = |path: &str| format!("/{name}/{path}");
     stage.program(&at("fibula"), program)?;
-    // The command of this machine writes the same pages, and runs here.
-    let native = compile(&stage.release.compiler.target, &COMMAND, native_profile(program))?;
     let pages = stage.at(&at("man/x"))?.with_file_name("");
     run(stage.release.command(&native.to_string_lossy()).args(["man", "--output"]).arg(pages))?;
     for (shell, file) in [("bash", "fibula"), ("zsh", "_fibula"), ("fish", "fibula.fish")] {
-        stage
-            .text(&at(&format!("completions/{shell}/{file}")), parts::completions(stage, &native, shell)?)?;
+        stage.text(&at(&format!("completions/{shell}/{file}")), parts::completions(stage, native, shell)?)?;
     }
     stage.text(
         &at("fibula-router.service"),

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::compile::Built;
-use super::parts::{PARTS, Part, Places};
-use super::release::{Release, debian};
+use super::parts::{PARTS, Part, Places, Runnable};
+use super::release::{Release, debian, processor};
 use super::stage::Stage;
 use super::template;
 use crate::Outcome;
@@ -15,6 +15,12 @@ use crate::programs::{is_there, output, root, run};
 /// What Debian's packages call this revision.
 const REVISION: &str = "1";
 
+/// The folder of completions for zsh.
+const ZSH: &str = "vendor-completions";
+
+/// A finding of lintian. The static program is that of the archive: Debian's own packages would share the C library.
+const STATIC: &str = "statically-linked-binary";
+
 /// Returns a program that is needed and absent.
 pub(crate) fn missing() -> Option<&'static str> {
     ["dpkg-deb", "dpkg-shlibdeps"].into_iter().find(|name| !is_there(name))
@@ -22,26 +28,44 @@ pub(crate) fn missing() -> Option<&'static str> {
 
 pub(crate) fn make(release: &Release, built: &Built, work: &Path, output: &Path) -> Outcome<Vec<PathBuf>> {
     let multiarch = built.target.replace("-unknown", "");
-    let places = Places { libraries: format!("lib/{multiarch}"), zsh: "vendor-completions" };
-    PARTS.iter().map(|part| package(release, built, part, &places, work, output)).collect()
+    let places = Places { libraries: format!("lib/{multiarch}"), zsh: ZSH };
+    let package_of = |part: &Part| {
+        let stage = Stage::new(release, work.join(part.name))?;
+        part.place(&stage, built, &places)?;
+        if part.name == "libfibula0" {
+            // Debian's libraries are no programs; RPM looks for what libraries need only where they have a program's mode.
+            let library = format!("/usr/{}/libfibula.so.{}", places.libraries, release.version);
+            run(release.command("chmod").arg("644").arg(stage.at(&library)?))?;
+        }
+        let version = version(release);
+        let needs = depends(release, &stage, part, &version, work)?;
+        package(&stage, part, &built.target, &needs, output)
+    };
+    PARTS.iter().map(package_of).collect()
 }
 
-fn package(
+/// Makes the package of the command for another machine, of its static program, which needs no other package.
+pub(crate) fn make_static(
     release: &Release,
-    built: &Built,
-    part: &Part,
-    places: &Places,
+    target: &str,
+    program: Runnable<'_>,
     work: &Path,
-    to: &Path,
+    output: &Path,
 ) -> Outcome<PathBuf> {
-    let stage = Stage::new(release, work.join(part.name))?;
-    part.place(&stage, built, places)?;
-    if part.name == "libfibula0" {
-        // Debian's libraries are no programs; RPM looks for what libraries need only where they have a program's mode.
-        let library = format!("/usr/{}/libfibula.so.{}", places.libraries, release.version);
-        run(release.command("chmod").arg("644").arg(stage.at(&library)?))?;
-    }
-    let version = format!("{}-{REVISION}", release.version);
+    let stage = Stage::new(release, work.join(target))?;
+    let part = Part::of_command(&stage, program, target, ZSH)?;
+    stage
+        .text(&format!("/usr/share/lintian/overrides/{}", part.name), format!("{}: {STATIC}\n", part.name))?;
+    package(&stage, part, target, "", output)
+}
+
+fn version(release: &Release) -> String {
+    format!("{}-{REVISION}", release.version)
+}
+
+/// Adds what Debian wants to the files of a package, and packs them.
+fn package(stage: &Stage<'_>, part: &Part, target: &str, needs: &str, to: &Path) -> Outcome<PathBuf> {
+    let (release, version) = (stage.release, version(stage.release));
     let documents = format!("/usr/share/doc/{}", part.name);
     stage.text(&format!("{documents}/copyright"), copyright()?)?;
     stage.gzip(&format!("{documents}/changelog"), fs::read(root().join("CHANGELOG.md"))?)?;
@@ -51,10 +75,10 @@ fn package(
         release.commit, release.maintainer
     );
     stage.gzip(&format!("{documents}/changelog.Debian"), entry)?;
-    let needs = depends(release, &stage, part, &version, work)?;
-    control(&stage, part, &version, &needs)?;
+    let architecture = debian(processor(target));
+    control(stage, part, &version, architecture, needs)?;
     stage.finish()?;
-    let file = to.join(format!("{}_{version}_{}.deb", part.name, debian(release.processor())));
+    let file = to.join(format!("{}_{version}_{architecture}.deb", part.name));
     let mut pack = release.command("dpkg-deb");
     run(pack.args(["--root-owner-group", "-Zxz", "--build"]).arg(&stage.root).arg(&file))?;
     Ok(file)
@@ -96,7 +120,7 @@ fn depends(release: &Release, stage: &Stage<'_>, part: &Part, version: &str, wor
 }
 
 /// Writes the files that tell dpkg about a package.
-fn control(stage: &Stage<'_>, part: &Part, version: &str, needs: &str) -> Outcome {
+fn control(stage: &Stage<'_>, part: &Part, version: &str, architecture: &str, needs: &str) -> Outcome {
     let (mut kilobytes, mut sums, mut configuration) = (0, String::new(), String::new());
     for path in stage.files()? {
         let file = stage.at(&path)?;
@@ -122,10 +146,10 @@ fn control(stage: &Stage<'_>, part: &Part, version: &str, needs: &str) -> Outcom
             write!(description, "\n {line}")?;
         }
     }
-    let architecture = debian(stage.release.processor());
+    let needs = if needs.is_empty() { String::new() } else { format!("Depends: {needs}\n") };
     let text = format!(
         "Package: {}\nSource: fibula\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: {}\n\
-         Installed-Size: {kilobytes}\nDepends: {needs}\nSection: {}\nPriority: optional\n{multiarch}Description: {description}\n",
+         Installed-Size: {kilobytes}\n{needs}Section: {}\nPriority: optional\n{multiarch}Description: {description}\n",
         part.name, stage.release.maintainer, part.debian_section
     );
     stage.text("/DEBIAN/control", text)?;

@@ -9,7 +9,7 @@
 //! stage.rs    files of a package, placed and compressed
 //! deb.rs      packages of Debian
 //! rpm.rs      packages of RPM
-//! archive.rs  archives: static programs, and the file system of a container
+//! archive.rs  static programs: archives, the file system of a container, and .deb for another machine
 //! crates.rs   crates that a program is linked with
 //! licences.rs their licences as one text
 //! sbom.rs     their list as CycloneDX
@@ -102,7 +102,7 @@ pub(crate) fn package(arguments: &[&str]) -> Outcome<Option<End>> {
         }
         made.extend(sbom::write_all(&release, &built.target, &output)?);
     }
-    if options.wants("archive") || options.wants("container") {
+    if options.wants("archive") || options.wants("container") || options.wants("deb") {
         made.extend(archive::make(&release, &options, &work, &output)?);
     }
     if made.is_empty() {

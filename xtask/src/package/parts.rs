@@ -1,7 +1,7 @@
 //! The packages, and which files are in each. Names of packages are those of Debian; RPM has `-devel` for `-dev`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::compile::{Built, COMMAND, LABORATORY, LIBRARY, Program};
 use super::stage::Stage;
@@ -63,39 +63,71 @@ pub(crate) struct Places {
     pub(crate) zsh: &'static str,
 }
 
+/// A program of a package, and one of this machine that writes the same manual pages and completions.
+#[derive(Clone, Copy)]
+pub(crate) struct Runnable<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) native: &'a Path,
+}
+
+impl<'a> From<&'a PathBuf> for Runnable<'a> {
+    fn from(program: &'a PathBuf) -> Self {
+        Self { program, native: program }
+    }
+}
+
 impl Part {
+    /// Places the files of the package with the command alone, and returns which it is.
+    pub(crate) fn of_command(
+        stage: &Stage<'_>,
+        program: Runnable<'_>,
+        target: &str,
+        zsh: &'static str,
+    ) -> Outcome<&'static Self> {
+        let part = &PARTS[0];
+        part.place_command(stage, program, zsh)?;
+        part.place_licences(stage, target)?;
+        Ok(part)
+    }
+
     /// Places the files of a package, except what the kind of package adds.
     pub(crate) fn place(&self, stage: &Stage<'_>, built: &Built, places: &Places) -> Outcome {
         match self.name {
-            "fibula" => {
-                command(stage, &built.command, self.name, places)?;
-                unit(stage)?;
-                stage.text("/etc/fibula/router.toml", template("router.toml")?)?;
-            }
-            "fibula-lab" => command(stage, &built.laboratory, self.name, places)?,
+            "fibula" => self.place_command(stage, (&built.command).into(), places.zsh)?,
+            "fibula-lab" => command(stage, (&built.laboratory).into(), self.name, places.zsh)?,
             _ => library(stage, built, places, self.name == "libfibula-dev")?,
         }
+        self.place_licences(stage, &built.target)
+    }
+
+    fn place_command(&self, stage: &Stage<'_>, program: Runnable<'_>, zsh: &str) -> Outcome {
+        command(stage, program, self.name, zsh)?;
+        unit(stage)?;
+        stage.text("/etc/fibula/router.toml", template("router.toml")?)
+    }
+
+    fn place_licences(&self, stage: &Stage<'_>, target: &str) -> Outcome {
         stage.gzip(
             &format!("/usr/share/doc/{}/THIRD-PARTY-LICENSES", self.name),
-            licences::text(self.programs, &built.target)?,
+            licences::text(self.programs, target)?,
         )
     }
 }
 
 /// A command with its manual pages and completions.
-fn command(stage: &Stage<'_>, program: &Path, name: &str, places: &Places) -> Outcome {
-    stage.program(&format!("/usr/bin/{name}"), program)?;
+fn command(stage: &Stage<'_>, program: Runnable<'_>, name: &str, zsh: &str) -> Outcome {
+    stage.program(&format!("/usr/bin/{name}"), program.program)?;
     let pages = stage.at("/usr/share/man/man1/x")?.with_file_name("");
-    run(stage.release.command(&program.to_string_lossy()).args(["man", "--output"]).arg(&pages))?;
+    run(stage.release.command(&program.native.to_string_lossy()).args(["man", "--output"]).arg(&pages))?;
     for page in fs::read_dir(&pages)? {
         run(stage.release.command("gzip").arg("-9n").arg(page?.path()))?;
     }
     for (shell, path) in [
         ("bash", format!("/usr/share/bash-completion/completions/{name}")),
-        ("zsh", format!("/usr/share/zsh/{}/_{name}", places.zsh)),
+        ("zsh", format!("/usr/share/zsh/{zsh}/_{name}")),
         ("fish", format!("/usr/share/fish/vendor_completions.d/{name}.fish")),
     ] {
-        stage.text(&path, completions(stage, program, shell)?)?;
+        stage.text(&path, completions(stage, program.native, shell)?)?;
     }
     Ok(())
 }
