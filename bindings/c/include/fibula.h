@@ -15,6 +15,11 @@
  * caller promises that a pointer leads to as many elements as the count says, that they are aligned to their type (unless the call says
  * otherwise), and that nobody changes them during the call. Inputs are borrowed for the call, results belong to the caller. `free` and `unref` take NULL.
  *
+ * Memory. What the limit of the options or the system refuses is FIBULA_E_MEMORY. A reserve in the library (4.5 MiB, in parts of 256 bytes,
+ * 4 KiB and 64 KiB) answers small allocations that the system refuses, so that a call ends in order. While parts of it are in use and the
+ * system still refuses, calls with an `error` are FIBULA_E_MEMORY from the start, and lookups go on. A call that needs more than the reserve
+ * has ends the process (SIGABRT).
+ *
  * Threads. A table, a live table, VRFs and a follower may be used by any number of threads at once. A reader belongs to one thread
  * at a time. Freeing belongs to whoever uses a handle last. The checked library, which is installed beside the normal one
  * (PREFIX/lib/fibula-checked), finds misuse of handles: run a program with LD_LIBRARY_PATH set to its folder. It says on the standard

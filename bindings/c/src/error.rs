@@ -10,6 +10,8 @@ use engine::live::TableError;
 use engine::rib::RibError;
 use fibula_column::ColumnError;
 
+use crate::reserve;
+
 /// The codes of fibula.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
@@ -87,7 +89,7 @@ impl Failure {
     }
 }
 
-/// Runs a call. A failure is written to its place and returned as a code; no panic crosses the border to C.
+/// Runs a call that may allocate. A failure is written to its place and returned as a code; no panic crosses the border to C.
 ///
 /// # Safety
 /// The place is NULL or an error that may be written.
@@ -96,19 +98,38 @@ pub unsafe fn call(place: *mut ErrorPlace, run: impl FnOnce() -> Outcome<()>) ->
     unsafe { counted(place, || run().map(|()| 0)) as c_int }
 }
 
-/// Runs a call that returns a number.
+/// As [`call`], of a call that returns a number.
 ///
 /// # Safety
-/// The place is NULL or an error that may be written.
+/// As for that.
 pub unsafe fn counted(place: *mut ErrorPlace, run: impl FnOnce() -> Outcome<i64>) -> i64 {
-    // A panic in a change poisons the lock of its table, which then refuses further changes. Lookups go on.
-    let failure = match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(number)) => return number,
-        Ok(Err(failure)) => failure,
-        Err(_) => Failure::new(Code::Bug, "a bug in fibula: the call was broken off"),
+    let run = || {
+        reserve::check()?;
+        run()
     };
-    // SAFETY: the caller's promise.
-    i64::from(unsafe { failure.report(place) })
+    match caught(run) {
+        Ok(number) => number,
+        // SAFETY: the caller's promise.
+        Err(failure) => i64::from(unsafe { failure.report(place) }),
+    }
+}
+
+/// Runs a call that has no place for an error, and that allocates nothing.
+pub fn plain(run: impl FnOnce() -> Outcome<()>) -> c_int {
+    plain_counted(|| run().map(|()| 0)) as c_int
+}
+
+/// As [`plain`], of a call that returns a number.
+pub fn plain_counted(run: impl FnOnce() -> Outcome<i64>) -> i64 {
+    caught(run).unwrap_or_else(|failure| failure.code as i64)
+}
+
+fn caught(run: impl FnOnce() -> Outcome<i64>) -> Outcome<i64> {
+    // A panic in a change poisons the lock of its table, which then refuses further changes. Lookups go on.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        forget(panic);
+        Err(Failure::new(Code::Bug, "a bug in fibula: the call was broken off"))
+    })
 }
 
 /// Runs a call that answers a value of its own where something goes wrong.

@@ -3,6 +3,7 @@
 //! ```text
 //! checked.rs handles that are freed or used twice, in the checked library
 //! error.rs   codes and messages; panics end here
+//! reserve.rs memory for small allocations that the system refuses
 //! options.rs options that callers fill in, by their size
 //! input.rs   pointers and counts as slices, checked
 //! table.rs   tables: opened, built, saved, counted, listed
@@ -28,6 +29,7 @@ mod input;
 mod live;
 mod lookup;
 mod options;
+mod reserve;
 #[cfg(feature = "rpki")]
 mod rpki;
 mod table;

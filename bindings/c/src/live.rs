@@ -1,7 +1,6 @@
 //! Tables that change while threads look addresses up in them.
 
 use std::ffi::c_int;
-use std::ptr;
 
 use engine::live::{Options as LiveOptions, Pinned, Reader, Table as LiveTable};
 use engine::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
@@ -9,7 +8,7 @@ use engine::rib::DualRib;
 use fibula_column::{Column, LookupOptions, lookup_pinned};
 
 use crate::checked::{self, Handle};
-use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, plain, plain_counted};
 use crate::input::{elements, free, handle, make, owned, peek, reference};
 use crate::lookup::bulk_calls;
 use crate::options::{Options, OptionsPlace};
@@ -162,7 +161,7 @@ pub unsafe extern "C" fn fibula_live_set6(
 pub unsafe extern "C" fn fibula_live_get4(live: *const Live, address: u32, length: u8) -> i64 {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
-        counted(ptr::null_mut(), || {
+        plain_counted(|| {
             let live = handle(live)?;
             live.get(live.options.prefix(address, length)?)
         })
@@ -173,7 +172,7 @@ pub unsafe extern "C" fn fibula_live_get4(live: *const Live, address: u32, lengt
 pub unsafe extern "C" fn fibula_live_get6(live: *const Live, address: *const u8, length: u8) -> i64 {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
-        counted(ptr::null_mut(), || {
+        plain_counted(|| {
             let live = handle(live)?;
             let address = reference(address.cast::<[u8; 16]>(), "the address is NULL")?;
             live.get(live.options.prefix(u128::from_be_bytes(*address), length)?)
@@ -241,7 +240,7 @@ pub unsafe extern "C" fn fibula_live_lookup6(live: *const Live, address: *const 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_live_count(live: *const Live) -> i64 {
     // SAFETY: as in `fibula_live_new`.
-    unsafe { counted(ptr::null_mut(), || Ok(handle(live)?.table.len()? as i64)) }
+    unsafe { plain_counted(|| Ok(handle(live)?.table.len()? as i64)) }
 }
 
 #[unsafe(no_mangle)]
@@ -308,7 +307,7 @@ unsafe fn own<T>(reader: *mut LiveReader, run: impl FnOnce(&mut LiveReader) -> O
 pub unsafe extern "C" fn fibula_reader_pin(reader: *mut LiveReader) -> c_int {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
-        call(ptr::null_mut(), || {
+        plain(|| {
             own(reader, |reader| {
                 reader.pin();
                 Ok(())
@@ -321,7 +320,7 @@ pub unsafe extern "C" fn fibula_reader_pin(reader: *mut LiveReader) -> c_int {
 pub unsafe extern "C" fn fibula_reader_unpin(reader: *mut LiveReader) -> c_int {
     // SAFETY: as in `fibula_live_new`.
     unsafe {
-        call(ptr::null_mut(), || {
+        plain(|| {
             own(reader, |reader| {
                 reader.pin = None;
                 Ok(())

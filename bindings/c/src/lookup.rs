@@ -1,7 +1,6 @@
 //! Lookups of one address and of many.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr;
 
 use engine::net::NextHop;
 use fibula_column::arrow::{self, ArrowArray, ArrowSchema, OwnedArray};
@@ -9,7 +8,7 @@ use fibula_column::{
     AddressLayout, Column, ColumnError, LookupCounts, LookupOptions, TableView, V4MappedRule, texts_of,
 };
 
-use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, counted, plain};
 use crate::input::{elements, elements_mut, handle, peek, put, reference};
 use crate::table::Table;
 
@@ -137,7 +136,7 @@ macro_rules! bulk_calls {
         ) -> ::std::ffi::c_int {
             // SAFETY: the promises that fibula.h asks of the caller.
             unsafe {
-                $crate::error::call(::std::ptr::null_mut(), || {
+                $crate::error::plain(|| {
                     let $column = $crate::lookup::$of(addresses, stride, flags, count)?;
                     let $ids = $crate::input::elements_mut(ids, count)?;
                     $run
@@ -199,7 +198,7 @@ unsafe fn lookup4_column(
 ) -> c_int {
     // SAFETY: as in `fibula_lookup4`.
     unsafe {
-        call(ptr::null_mut(), || {
+        plain(|| {
             let table = handle(table)?;
             let column = column4(addresses, stride, flags, count)?;
             look_up(table.view(), &column, elements_mut(ids, count)?)
@@ -399,7 +398,7 @@ macro_rules! length_calls {
         ) -> c_int {
             // SAFETY: as in `fibula_lookup4`.
             unsafe {
-                call(ptr::null_mut(), || {
+                plain(|| {
                     let view = handle(table)?.view();
                     let column = $of(addresses, stride, flags, count)?;
                     let (ids, lengths) = (elements_mut(ids, count)?, elements_mut(lengths, count)?);

@@ -8,7 +8,7 @@ use fibula_feed::compression::Decompressor;
 use fibula_feed::rpki::{ExportError, State, Validator, read};
 
 use crate::checked::Handle;
-use crate::error::{Code, ErrorPlace, Failure, counted};
+use crate::error::{Code, ErrorPlace, Failure, counted, plain_counted};
 use crate::input::{elements, elements_mut, free, handle, make, owned, path};
 
 /// `fibula_vrps`.
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn fibula_vrps_free(vrps: *mut Payloads) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_vrps_count(vrps: *const Payloads) -> i64 {
     // SAFETY: as in `fibula_vrps_open`.
-    unsafe { counted(std::ptr::null_mut(), || Ok(handle(vrps)?.count as i64)) }
+    unsafe { plain_counted(|| Ok(handle(vrps)?.count as i64)) }
 }
 
 #[unsafe(no_mangle)]

@@ -15,7 +15,7 @@ use engine::rib::{ColumnRules, DualRib, Duplicates, Rib, RibColumnsError};
 use fibula_column::{PrefixView, TableView};
 
 use crate::checked::{self, Handle};
-use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, counted};
+use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, plain, plain_counted};
 use crate::input::{elements, handle, make, path, peek, put};
 use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
 
@@ -410,7 +410,7 @@ fn routes(table: &Table, family: c_int) -> Outcome<usize> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_table_count(table: *const Table, family: c_int) -> i64 {
     // SAFETY: as in `fibula_table_open`.
-    unsafe { counted(ptr::null_mut(), || Ok(routes(handle(table)?, family)? as i64)) }
+    unsafe { plain_counted(|| Ok(routes(handle(table)?, family)? as i64)) }
 }
 
 #[unsafe(no_mangle)]
@@ -444,7 +444,7 @@ pub unsafe extern "C" fn fibula_value(
 ) -> c_int {
     // SAFETY: as in `fibula_table_open`.
     unsafe {
-        call(ptr::null_mut(), || {
+        plain(|| {
             let table = handle(table)?;
             let column = table
                 .columns()
@@ -497,7 +497,7 @@ pub unsafe extern "C" fn fibula_iterate4(
 ) -> c_int {
     // SAFETY: as in `fibula_table_open`; the callback gets arguments of the types that it declares.
     unsafe {
-        counted(ptr::null_mut(), || {
+        plain_counted(|| {
             let table = handle(table)?;
             let each = each.ok_or(Failure::argument("the callback is NULL"))?;
             let mut each =
@@ -522,7 +522,7 @@ pub unsafe extern "C" fn fibula_iterate6(
 ) -> c_int {
     // SAFETY: as in `fibula_iterate4`.
     unsafe {
-        counted(ptr::null_mut(), || {
+        plain_counted(|| {
             let table = handle(table)?;
             let each = each.ok_or(Failure::argument("the callback is NULL"))?;
             let mut each = |route: Route<u128>| {

@@ -8,7 +8,7 @@ use engine::net::NextHop;
 use fibula_column::ValueColumn;
 use fibula_column::arrow::{ArrowArray, ArrowSchema};
 
-use crate::error::{Code, ErrorPlace, Failure, Outcome, call, counted};
+use crate::error::{Code, ErrorPlace, Failure, Outcome, call, plain, plain_counted};
 use crate::input::{elements, handle, make, put};
 use crate::lookup::put_array;
 use crate::table::{Table, put_bytes};
@@ -59,7 +59,7 @@ fn column(table: &Table, number: u32) -> Outcome<&StoredColumn> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibula_column_count(table: *const Table) -> i64 {
     // SAFETY: the promises that fibula.h asks of the caller, here and below.
-    unsafe { counted(ptr::null_mut(), || Ok(handle(table)?.columns().len() as i64)) }
+    unsafe { plain_counted(|| Ok(handle(table)?.columns().len() as i64)) }
 }
 
 #[unsafe(no_mangle)]
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn fibula_column_at(
 ) -> c_int {
     // SAFETY: as in `fibula_column_count`.
     unsafe {
-        call(ptr::null_mut(), || {
+        plain(|| {
             let table = handle(table)?;
             let column = column(table, number)?;
             let name = table.name(number as usize).map_or(ptr::null(), CStr::as_ptr);
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn fibula_column_at(
 pub unsafe extern "C" fn fibula_column_find(table: *const Table, name: *const c_char) -> i64 {
     // SAFETY: as in `fibula_column_count`.
     unsafe {
-        counted(ptr::null_mut(), || {
+        plain_counted(|| {
             let table = handle(table)?;
             let name = name.as_ref().ok_or(Failure::argument("the name is NULL"))?;
             let name = CStr::from_ptr(name).to_bytes();
@@ -113,7 +113,7 @@ macro_rules! value_calls {
         pub unsafe extern "C" fn $name(table: *const Table, column: u32, id: u32, place: *mut $word) -> c_int {
             // SAFETY: as in `fibula_column_count`.
             unsafe {
-                call(ptr::null_mut(), || {
+                plain(|| {
                     match value(handle(table)?, column, id, ColumnType::$kind)? {
                         ColumnValue::$kind(found) => put(place, <$word>::from(found)),
                         _ => Err(Failure::argument("the column has another type")),
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn fibula_value_bytes(
 ) -> c_int {
     // SAFETY: as in `fibula_column_count`.
     unsafe {
-        call(ptr::null_mut(), || {
+        plain(|| {
             let column = column(handle(table)?, number)?;
             if !matches!(column.kind(), ColumnType::Text | ColumnType::Bytes) {
                 return Err(Failure::argument("the column has another type"));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::fib::sections::OwnedWords;
 use crate::fib::{Elements, Fib, WithLength};
-use crate::memory::Words;
+use crate::memory::{OutOfMemory, Words};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::VERSION;
@@ -211,28 +211,28 @@ fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> R
         sections.push(planned(format!("{family}/{MATCHES}"), data));
     }
     if let Some(routes) = half.routes {
-        of_routes(routes, sections);
+        of_routes(routes, sections)?;
     }
     Ok(())
 }
 
 /// Adds the routes, column by column.
-fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) {
+fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) -> Result<(), OutOfMemory> {
     let family = K::FAMILY.name();
     let (mut narrow, mut wide) = (Vec::new(), Vec::new());
     let (mut lengths, mut next_hops) = (Vec::new(), Vec::new());
-    let Ok(()) = routes.try_for_each(Prefix::ALL, |route| {
+    routes.try_for_each(Prefix::ALL, |route| {
         let bits = route.prefix.addr().to_bits();
         if K::BITS == 32 {
-            narrow.push(bits as u32);
+            push(&mut narrow, bits as u32)?;
         } else {
-            wide.extend([(bits >> 64) as u64, bits as u64]);
+            push(&mut wide, (bits >> 64) as u64)?;
+            push(&mut wide, bits as u64)?;
         }
         // Arrays have no words of 8 bits.
-        lengths.push(u16::from(route.prefix.len()));
-        next_hops.push(route.next_hop.id());
-        Ok::<(), core::convert::Infallible>(())
-    });
+        push(&mut lengths, u16::from(route.prefix.len()))?;
+        push(&mut next_hops, route.next_hop.id())
+    })?;
     let addresses = if K::BITS == 32 { OwnedWords::Narrow(narrow) } else { OwnedWords::Wide(wide) };
     for (name, column) in [
         ("addresses", addresses),
@@ -241,6 +241,18 @@ fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) {
     ] {
         sections.push(planned(format!("{family}/routes/{name}"), Data::Owned(column)));
     }
+    Ok(())
+}
+
+/// Adds a word to a list that may be as long as a full table.
+fn push<T>(list: &mut Vec<T>, word: T) -> Result<(), OutOfMemory> {
+    if list.len() == list.capacity() {
+        let wanted_bytes = (list.len() + 1) * size_of::<T>();
+        let refused = |_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None };
+        list.try_reserve(1).map_err(refused)?;
+    }
+    list.push(word);
+    Ok(())
 }
 
 /// Adds the columns: a list of them, and the words of each.

@@ -51,7 +51,7 @@ pub(super) fn save_with<D: Disk>(
     // In the same folder, because a rename is atomic only within a file system.
     let aside = beside(&target).map_err(failed)?;
     let file = disk.create(&aside, &target).map_err(failed)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let mut out = BufWriter::with_capacity(64 << 10, file);
     let written = contents.write(&mut out).map_err(|error| error.of(path)).and_then(|()| {
         // The errors of bytes that were still in the buffer come here, before the file is synced.
         let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
