@@ -9,7 +9,7 @@ use crate::programs::{is_there, output, root, run, target};
 use crate::{End, Outcome};
 
 /// Most that a call for 32 addresses may cost more.
-const BULK_PERCENT: f64 = 10.0;
+const BULK_PERCENT: f64 = 5.0;
 
 /// Most instructions that a call for one address may cost more.
 const SINGLE: f64 = 20.0;

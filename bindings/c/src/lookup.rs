@@ -164,18 +164,19 @@ pub unsafe extern "C" fn fibula_lookup4_bulk(
     // Most calls have packed addresses. The engine then reads the caller's array, because to make a column of it, and to have room for what
     // may be wrong with it, would cost as much as the lookup of ten addresses.
     let places = (addresses.addr() | ids.addr()) % align_of::<u32>();
-    let is_packed = flags == 0 && (stride == 0 || stride == size_of::<u32>());
-    let fits = count <= isize::MAX as usize / size_of::<u32>();
+    let beyond = count / (isize::MAX as usize / size_of::<u32>() + 1);
+    // Zero where all of it is as it should be: one branch. A stride of 0 is that of packed addresses too.
+    let other = flags as usize | (stride & !size_of::<u32>()) | places | beyond;
+    let are_there = !addresses.is_null() && !ids.is_null();
     // SAFETY: as in `fibula_lookup4`, here and below.
     let engine = unsafe { peek(table) }.and_then(Table::engine4);
-    let are_there = !addresses.is_null() && !ids.is_null();
-    if let (Some(engine), true) = (engine, is_packed && places == 0 && fits && are_there) {
+    if let (Some((engine, set)), 0, true) = (engine, other, are_there) {
         return answer(Code::Bug as c_int, || {
             // SAFETY: as in `fibula_lookup4`; the pointer is aligned, and the bytes fit into the address space.
             let keys = unsafe { std::slice::from_raw_parts(addresses.cast::<u32>(), count) };
             // SAFETY: as above. Every word is an optional next hop, with 0 for none.
             let ids = unsafe { std::slice::from_raw_parts_mut(ids.cast::<Option<NextHop>>(), count) };
-            engine.lookup_batch(keys, ids);
+            engine.lookup_batch_on(set, keys, ids);
             0
         });
     }

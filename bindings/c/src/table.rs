@@ -12,6 +12,7 @@ use engine::fib::{DualFib, Fib};
 use engine::file::{self, Contents, Half, StoredColumn, StoredRoutes, TableFile};
 use engine::net::{HostBits, Key, NextHop, Route, Routes};
 use engine::rib::{ColumnRules, DualRib, Duplicates, Rib, RibColumnsError};
+use engine::simd::{self, Present};
 use fibula_column::{PrefixView, TableView};
 
 use crate::checked::{self, Handle};
@@ -48,6 +49,8 @@ impl Handle for Table {
 struct Borrowed {
     v4: Option<&'static dyn Fib<u32>>,
     v6: Option<&'static dyn Fib<u128>>,
+    /// The instruction set of batches, which C cannot change: to find it for each batch would cost as much as the checks of a call.
+    set: Present,
 }
 
 impl Borrowed {
@@ -56,12 +59,13 @@ impl Borrowed {
             // SAFETY: the source is in an `Arc` that the table holds, so the engine stays where it is as long as the table is there.
             unsafe { std::mem::transmute::<&dyn Fib<K>, &'static dyn Fib<K>>(engine) }
         }
+        let set = simd::chosen();
         match source {
             Source::File(file) => {
-                Self { v4: file.v4.fib.as_deref().map(extend), v6: file.v6.fib.as_deref().map(extend) }
+                Self { v4: file.v4.fib.as_deref().map(extend), v6: file.v6.fib.as_deref().map(extend), set }
             }
             Source::Built(built) => {
-                Self { v4: Some(extend(&*built.fibs.v4)), v6: Some(extend(&*built.fibs.v6)) }
+                Self { v4: Some(extend(&*built.fibs.v4)), v6: Some(extend(&*built.fibs.v6)), set }
             }
         }
     }
@@ -160,10 +164,10 @@ impl Table {
         }
     }
 
-    /// Returns the engine of IPv4, if there is one.
+    /// Returns the engine of IPv4, if there is one, and the instruction set for its batches.
     #[inline]
-    pub fn engine4(&self) -> Option<&dyn Fib<u32>> {
-        self.engines.v4
+    pub fn engine4(&self) -> Option<(&dyn Fib<u32>, Present)> {
+        Some((self.engines.v4?, self.engines.set))
     }
 
     /// A file may have routes without an engine. Apart, so that other lookups need no place for what this one returns.
