@@ -1,5 +1,5 @@
 /*
- * The calls of rte_fib and rte_fib6 of DPDK 22.11, over live tables of Fibula.
+ * The calls of rte_fib and rte_fib6 of DPDK 22.11 to 24.11, over live tables of Fibula.
  *
  *   cc router.c $(pkg-config --cflags --libs libdpdk fibula)
  *
@@ -26,11 +26,22 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_memory.h>
+#include <rte_version.h>
 
 #include "fibula.h"
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* From DPDK 24.11 on, IPv6 addresses have a struct, and a table may look IPv4 addresses up in network order. */
+#define FIBULA_RTE_IS_24_11 (RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0))
+#if FIBULA_RTE_IS_24_11
+typedef const struct rte_ipv6_addr *fibula_rte_ipv6;
+typedef const struct rte_ipv6_addr *fibula_rte_ipv6_list;
+#else
+typedef const uint8_t *fibula_rte_ipv6;
+typedef uint8_t (*fibula_rte_ipv6_list)[16];
 #endif
 
 /* Addresses that are looked up together. */
@@ -44,6 +55,7 @@ struct fibula_rte_table {
     uint64_t default_nh, largest_nh;
     int64_t most_routes;
     uint8_t family;
+    uint32_t flags; /* of lookups */
     char name[FIBULA_RTE_NAME];
     pthread_mutex_t changes, others;
     fibula_reader *readers[RTE_MAX_LCORE + 1]; /* of the lcores, and of all other threads */
@@ -167,7 +179,7 @@ static inline struct fibula_rte_table *fibula_rte_create(uint8_t family, const c
 /* Refuses next hops of 8 bytes by name. */
 static inline int fibula_rte_refuses(int is_8_bytes, const char *kind) {
     if (!is_8_bytes) return 0;
-    rte_log(RTE_LOG_ERR, RTE_LOGTYPE_LPM, "fibula: %s: next hops have 4 bytes at most\n", kind);
+    rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "fibula: %s: next hops have 4 bytes at most\n", kind);
     rte_errno = ENOTSUP;
     return 1;
 }
@@ -207,7 +219,7 @@ static inline int fibula_rte_lookup_with(struct fibula_rte_table *table, unsigne
     for (done = 0; done < count && code == 0; done += FIBULA_RTE_BURST) {
         const size_t burst = count - done < FIBULA_RTE_BURST ? count - done : FIBULA_RTE_BURST;
         const uint8_t *from = (const uint8_t *)ips + done * width;
-        code = width == 4 ? fibula_reader_lookup4_bulk(table->readers[place], from, 0, 0, ids, burst)
+        code = width == 4 ? fibula_reader_lookup4_bulk(table->readers[place], from, 0, table->flags, ids, burst)
                           : fibula_reader_lookup6_bulk(table->readers[place], from, 0, 0, ids, burst);
         for (i = 0; i < burst && code == 0; i++)
             next_hops[done + i] = ids[i] == 0 ? default_nh : (uint64_t)ids[i] - 1;
@@ -229,8 +241,12 @@ static inline int fibula_rte_lookup(struct fibula_rte_table *table, const void *
 /* ---- IPv4 ---- */
 
 static inline struct fibula_rte_fib *fibula_rte_fib_create(const char *name, int socket_id, struct rte_fib_conf *conf) {
+    struct fibula_rte_table *table;
     unsigned int bytes = 0;
     if (conf == NULL || (unsigned int)conf->type > RTE_FIB_DIR24_8 ||
+#if FIBULA_RTE_IS_24_11
+        (conf->flags & ~(unsigned int)RTE_FIB_ALLOWED_FLAGS) != 0 ||
+#endif
         (conf->type == RTE_FIB_DIR24_8 && (unsigned int)conf->dir24_8.nh_sz > RTE_FIB_DIR24_8_8B)) {
         rte_errno = EINVAL;
         return NULL;
@@ -239,8 +255,11 @@ static inline struct fibula_rte_fib *fibula_rte_fib_create(const char *name, int
         bytes = 1u << conf->dir24_8.nh_sz;
         if (fibula_rte_refuses(bytes == 8, "RTE_FIB_DIR24_8_8B")) return NULL;
     }
-    return (struct fibula_rte_fib *)fibula_rte_create(4, name, socket_id, conf->max_routes, bytes, conf->dir24_8.num_tbl8,
-                                                      conf->default_nh);
+    table = fibula_rte_create(4, name, socket_id, conf->max_routes, bytes, conf->dir24_8.num_tbl8, conf->default_nh);
+#if FIBULA_RTE_IS_24_11
+    if (table != NULL && (conf->flags & RTE_FIB_F_LOOKUP_NETWORK_ORDER) != 0) table->flags = FIBULA_NETWORK_ORDER;
+#endif
+    return (struct fibula_rte_fib *)table;
 }
 
 static inline struct fibula_rte_fib *fibula_rte_fib_find_existing(const char *name) {
@@ -292,20 +311,18 @@ static inline struct fibula_rte_fib6 *fibula_rte_fib6_find_existing(const char *
 
 static inline void fibula_rte_fib6_free(struct fibula_rte_fib6 *fib) { fibula_rte_free(fib == NULL ? NULL : &fib->table); }
 
-static inline int fibula_rte_fib6_add(struct fibula_rte_fib6 *fib, const uint8_t ip[RTE_FIB6_IPV6_ADDR_SIZE], uint8_t depth,
-                                      uint64_t next_hop) {
-    if (fib == NULL || ip == NULL || depth > RTE_FIB6_MAXDEPTH) return -EINVAL;
-    return fibula_rte_change(&fib->table, 0, ip, depth, next_hop, 1);
+static inline int fibula_rte_fib6_add(struct fibula_rte_fib6 *fib, fibula_rte_ipv6 ip, uint8_t depth, uint64_t next_hop) {
+    if (fib == NULL || ip == NULL || depth > 128) return -EINVAL;
+    return fibula_rte_change(&fib->table, 0, (const uint8_t *)ip, depth, next_hop, 1);
 }
 
-static inline int fibula_rte_fib6_delete(struct fibula_rte_fib6 *fib, const uint8_t ip[RTE_FIB6_IPV6_ADDR_SIZE],
-                                         uint8_t depth) {
-    if (fib == NULL || ip == NULL || depth > RTE_FIB6_MAXDEPTH) return -EINVAL;
-    return fibula_rte_change(&fib->table, 0, ip, depth, 0, 0);
+static inline int fibula_rte_fib6_delete(struct fibula_rte_fib6 *fib, fibula_rte_ipv6 ip, uint8_t depth) {
+    if (fib == NULL || ip == NULL || depth > 128) return -EINVAL;
+    return fibula_rte_change(&fib->table, 0, (const uint8_t *)ip, depth, 0, 0);
 }
 
-static inline int fibula_rte_fib6_lookup_bulk(struct fibula_rte_fib6 *fib, uint8_t ips[][RTE_FIB6_IPV6_ADDR_SIZE],
-                                              uint64_t *next_hops, int n) {
+static inline int fibula_rte_fib6_lookup_bulk(struct fibula_rte_fib6 *fib, fibula_rte_ipv6_list ips, uint64_t *next_hops,
+                                              int n) {
     return fibula_rte_lookup(fib == NULL ? NULL : &fib->table, ips, next_hops, n);
 }
 

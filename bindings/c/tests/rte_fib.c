@@ -4,6 +4,7 @@
 #include <rte_ethdev.h>
 #include <rte_ip.h>
 #include <rte_mbuf.h>
+#include <rte_version.h>
 #ifdef OURS
 #define FIBULA_RTE_FIB_REPLACE
 #include <fibula_rte_fib.h>
@@ -20,6 +21,13 @@
 #include "judge.h"
 
 static int wrong;
+
+/* IPv6 addresses as the version has them. */
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
+#define IP6(ip) ((const struct rte_ipv6_addr *)(ip))
+#else
+#define IP6(ip) (ip)
+#endif
 
 #define IS_NULL(error, call)     \
     do {                         \
@@ -66,7 +74,7 @@ static uint64_t ask6(struct rte_fib6 *fib, const uint8_t ip[16]) {
     uint8_t ips[1][16];
     uint64_t next_hop = UINT64_MAX;
     memcpy(ips[0], ip, 16);
-    IS(0, rte_fib6_lookup_bulk(fib, ips, &next_hop, 1));
+    IS(0, rte_fib6_lookup_bulk(fib, IP6(ips), &next_hop, 1));
     return next_hop;
 }
 
@@ -163,13 +171,13 @@ static void refuses(void) {
     IS(0, rte_fib_select_lookup(fib, RTE_FIB_LOOKUP_DEFAULT));
     IS(0, rte_fib_select_lookup(fib, RTE_FIB_LOOKUP_DIR24_8_SCALAR_UNI));
     IS(-EINVAL, rte_fib_select_lookup(fib, (enum rte_fib_lookup_type)9));
-    IS(1, rte_fib6_add(NULL, six[0], 24, 1) < 0);
-    IS(1, rte_fib6_delete(NULL, six[0], 24) < 0);
+    IS(1, rte_fib6_add(NULL, IP6(six[0]), 24, 1) < 0);
+    IS(1, rte_fib6_delete(NULL, IP6(six[0]), 24) < 0);
     IS(1, rte_fib6_add(fib6, NULL, 24, 1) < 0);
     IS(1, rte_fib6_delete(fib6, NULL, 24) < 0);
-    IS(1, rte_fib6_add(fib6, six[0], 129, 1) < 0);
-    IS(1, rte_fib6_delete(fib6, six[0], 129) < 0);
-    IS(-ENOENT, rte_fib6_delete(fib6, six[0], 64));
+    IS(1, rte_fib6_add(fib6, IP6(six[0]), 129, 1) < 0);
+    IS(1, rte_fib6_delete(fib6, IP6(six[0]), 129) < 0);
+    IS(-ENOENT, rte_fib6_delete(fib6, IP6(six[0]), 64));
     IS(0, rte_fib6_select_lookup(fib6, RTE_FIB6_LOOKUP_TRIE_SCALAR));
     IS(-EINVAL, rte_fib6_select_lookup(fib6, (enum rte_fib6_lookup_type)9));
 #ifdef OURS
@@ -177,11 +185,11 @@ static void refuses(void) {
     IS(-EINVAL, rte_fib_lookup_bulk(NULL, ips, next_hops, 2));
     IS(-EINVAL, rte_fib_lookup_bulk(fib, NULL, next_hops, 2));
     IS(-EINVAL, rte_fib_lookup_bulk(fib, ips, NULL, 2));
-    IS(-EINVAL, rte_fib6_lookup_bulk(NULL, six, next_hops, 2));
+    IS(-EINVAL, rte_fib6_lookup_bulk(NULL, IP6(six), next_hops, 2));
     IS(-EINVAL, rte_fib6_lookup_bulk(fib6, NULL, next_hops, 2));
-    IS(-EINVAL, rte_fib6_lookup_bulk(fib6, six, NULL, 2));
+    IS(-EINVAL, rte_fib6_lookup_bulk(fib6, IP6(six), NULL, 2));
     IS(-EINVAL, rte_fib_lookup_bulk(fib, ips, next_hops, -1));
-    IS(-EINVAL, rte_fib6_lookup_bulk(fib6, six, next_hops, -1));
+    IS(-EINVAL, rte_fib6_lookup_bulk(fib6, IP6(six), next_hops, -1));
 #endif
     rte_fib_free(fib);
     rte_fib6_free(fib6);
@@ -218,27 +226,45 @@ static void next_hops_of(enum rte_fib_dir24_8_nh_sz size) {
     rte_fib_free(fib);
 }
 
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
+static void network_order(void) {
+    struct rte_fib_conf conf = conf4(RTE_FIB_DIR24_8, RTE_FIB_DIR24_8_4B);
+    struct rte_fib *fib;
+    conf.flags = RTE_FIB_ALLOWED_FLAGS + 1;
+    IS_NULL(EINVAL, rte_fib_create("a", -1, &conf));
+    conf.flags = RTE_FIB_F_LOOKUP_NETWORK_ORDER;
+    fib = rte_fib_create("a", -1, &conf);
+    /* Routes are in host order nevertheless. */
+    IS(0, rte_fib_add(fib, RTE_IPV4(10, 1, 0, 0), 16, 7));
+    IS(7, ask4(fib, rte_cpu_to_be_32(RTE_IPV4(10, 1, 2, 3))));
+    IS(DEFAULT, ask4(fib, RTE_IPV4(10, 1, 2, 3)));
+    rte_fib_free(fib);
+}
+#else
+static void network_order(void) {}
+#endif
+
 static void next_hops6_of(enum rte_fib_trie_nh_sz size) {
     struct rte_fib6_conf conf = conf6(RTE_FIB6_TRIE, size);
     const uint64_t largest = (UINT64_C(1) << (8 * (1 << size) - 1)) - 1;
     const uint8_t net[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 9}, all[16] = {0};
     struct rte_fib6 *fib = rte_fib6_create("six", -1, &conf);
     IS(DEFAULT, ask6(fib, net));
-    IS(0, rte_fib6_add(fib, net, 32, 0));
+    IS(0, rte_fib6_add(fib, IP6(net), 32, 0));
     IS(0, ask6(fib, net));
-    IS(0, rte_fib6_add(fib, net, 32, largest));
+    IS(0, rte_fib6_add(fib, IP6(net), 32, largest));
     IS(largest, ask6(fib, net));
 #ifdef OURS
     /* rte_fib6 takes this one. */
-    IS(-EINVAL, rte_fib6_add(fib, net, 32, largest + 1));
+    IS(-EINVAL, rte_fib6_add(fib, IP6(net), 32, largest + 1));
 #endif
-    IS(0, rte_fib6_add(fib, net, 128, 3));
+    IS(0, rte_fib6_add(fib, IP6(net), 128, 3));
     IS(3, ask6(fib, net));
-    IS(0, rte_fib6_add(fib, all, 0, 0));
+    IS(0, rte_fib6_add(fib, IP6(all), 0, 0));
     IS(0, ask6(fib, all));
-    IS(0, rte_fib6_delete(fib, all, 0));
+    IS(0, rte_fib6_delete(fib, IP6(all), 0));
     IS(DEFAULT, ask6(fib, all));
-    IS(0, rte_fib6_delete(fib, net, 128));
+    IS(0, rte_fib6_delete(fib, IP6(net), 128));
     IS(largest, ask6(fib, net));
     rte_fib6_free(fib);
 }
@@ -278,7 +304,7 @@ static void nested6(enum rte_fib6_type type) {
     struct rte_fib6 *fib = rte_fib6_create("six", -1, &conf);
     const uint8_t net[16] = {0x80};
     for (int depth = 1; depth <= 128; depth++) {
-        IS(0, rte_fib6_add(fib, net, (uint8_t)depth, (uint64_t)depth));
+        IS(0, rte_fib6_add(fib, IP6(net), (uint8_t)depth, (uint64_t)depth));
         IS(depth, ask6(fib, net));
         for (int at = 1; at < 128; at++) {
             uint8_t ip[16] = {0x80};
@@ -288,7 +314,7 @@ static void nested6(enum rte_fib6_type type) {
     }
     for (int depth = 128; depth >= 1; depth--) {
         IS(depth, ask6(fib, net));
-        IS(0, rte_fib6_delete(fib, net, (uint8_t)depth));
+        IS(0, rte_fib6_delete(fib, IP6(net), (uint8_t)depth));
     }
     IS(DEFAULT, ask6(fib, net));
     rte_fib6_free(fib);
@@ -335,14 +361,14 @@ static void many6(enum rte_fib6_type type) {
         uint8_t ip[16] = {0x20, 0x01, 0x0d, (uint8_t)any(2), 0, (uint8_t)any(3), 0, (uint8_t)any(4)};
         const uint8_t depth = (uint8_t)(any(4) ? 24 + any(60) : any(129));
         ip[15] = (uint8_t)any(2);
-        mix((uint64_t)(int64_t)(any(3) ? rte_fib6_add(fib, ip, depth, any(1000)) : rte_fib6_delete(fib, ip, depth)));
+        mix((uint64_t)(int64_t)(any(3) ? rte_fib6_add(fib, IP6(ip), depth, any(1000)) : rte_fib6_delete(fib, IP6(ip), depth)));
         if (turn % 20) continue;
         for (int at = 0; at < 300; at++) {
             const uint8_t to[16] = {any(50) ? 0x20 : (uint8_t)any(256), 0x01, 0x0d, (uint8_t)any(2), 0, (uint8_t)any(3), 0,
                                     (uint8_t)any(4), [15] = (uint8_t)any(2)};
             memcpy(ips[at], to, 16);
         }
-        IS(0, rte_fib6_lookup_bulk(fib, ips, next_hops, 300));
+        IS(0, rte_fib6_lookup_bulk(fib, IP6(ips), next_hops, 300));
         for (int at = 0; at < 300; at++) mix(next_hops[at]);
     }
     rte_fib6_free(fib);
@@ -460,6 +486,7 @@ int main(int count, char **arguments) {
     next_hops_of(RTE_FIB_DIR24_8_1B);
     next_hops_of(RTE_FIB_DIR24_8_2B);
     next_hops_of(RTE_FIB_DIR24_8_4B);
+    network_order();
     next_hops6_of(RTE_FIB6_TRIE_2B);
     next_hops6_of(RTE_FIB6_TRIE_4B);
     nested(RTE_FIB_DUMMY);
