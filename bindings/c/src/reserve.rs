@@ -121,17 +121,18 @@ fn is_refused() -> bool {
     probe.is_null()
 }
 
+// Not inlined: at every place that allocates, it would add a fifteenth to the library.
 // SAFETY: memory is the system's or a whole part of the reserve, which no other allocation has until it is given back; a part is as long
 // and as aligned as `take` verifies.
 unsafe impl GlobalAlloc for Allocator {
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise, here and below.
         let pointer = unsafe { System.alloc(layout) };
         if pointer.is_null() { take(layout) } else { pointer }
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
         let mut pointer = unsafe { System.alloc_zeroed(layout) };
@@ -145,7 +146,7 @@ unsafe impl GlobalAlloc for Allocator {
         pointer
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if is_part(pointer) {
             give_back(pointer);
@@ -155,7 +156,7 @@ unsafe impl GlobalAlloc for Allocator {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !is_part(pointer) {
             // SAFETY: as in `dealloc`.
