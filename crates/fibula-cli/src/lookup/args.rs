@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::answers::V4Mapped;
 use super::columns::InputFormat;
-use super::row_binary::RowType;
+use super::row_type::RowType;
 
 use crate::failure::Failure;
 use crate::machine::IsaArgs;

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::json::Objects;
 use super::quotes::Ends;
-use super::row_binary::RowType;
+use super::row_type::RowType;
 
 /// Bytes read at a time. A pipe returns at most 64 KiB, a file fills the buffer.
 const READ_BYTES: usize = 256 << 10;

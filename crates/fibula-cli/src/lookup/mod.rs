@@ -18,6 +18,7 @@ mod parquet;
 mod pipeline;
 mod quotes;
 mod row_binary;
+mod row_type;
 mod rows;
 
 use std::io::{Read, Write};
@@ -49,7 +50,8 @@ use follow::Followed;
 pub use in_memory::enrich_bytes;
 use input::Input;
 use pipeline::{IsOver, LineCounts, Worker, answered};
-use row_binary::{RowAnswers, RowType};
+use row_binary::RowAnswers;
+use row_type::RowType;
 use rows::{AnswerRows, Labels};
 
 /// The input to look up, and the way to do it.
