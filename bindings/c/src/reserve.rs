@@ -1,8 +1,8 @@
 //! The library's allocator: the system's, and a reserve for small allocations that the system refuses.
 //!
-//! The standard library ends the process where one of its small allocations is refused, and offers no other way. With the reserve, the call
-//! that met the refusal ends in order: large allocations are asked for in a way that may fail, and return `FIBULA_E_MEMORY`. As
-//! long as the system still refuses and parts of the reserve are in use, calls that can fail are refused before they begin.
+//! The standard library ends the process where one of its small allocations is refused. With the reserve, such a call goes on to its end. Large
+//! allocations need no reserve: when one of them is refused, the call returns `FIBULA_E_MEMORY`. While parts of the reserve are in use, each
+//! later call first asks the system for memory, and returns that code if it gets none.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Code, Failure, Outcome};
 
-/// Parts of one size, each of which has one allocation.
+/// The parts of one size. A part holds one allocation.
 struct Class {
     /// The bytes of a part, which is aligned to them, up to a page.
     bytes: usize,
@@ -33,10 +33,10 @@ const BYTES: usize = STARTS[0] + SIZES[0] * COUNTS[0];
 #[repr(align(4096))]
 struct Parts(UnsafeCell<[u8; BYTES]>);
 
-// SAFETY: a part is used by whoever has its bit.
+// SAFETY: `take` sets the bit of a part atomically, so two threads never write to the same part.
 unsafe impl Sync for Parts {}
 
-/// Pages that nobody has used take no memory.
+/// It is zeros, so the system gives it memory page by page, at the first write.
 static RESERVE: Parts = Parts(UnsafeCell::new([0; BYTES]));
 
 static CLASSES: [Class; 3] = [class(0), class(1), class(2)];

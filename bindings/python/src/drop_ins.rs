@@ -1,7 +1,7 @@
-//! What the drop-ins for pytricia py-radix and pyasn have of Rust: the calls that programs make most. `pytricia.py`, `radix.py` and `pyasn.py` have
-//! the rest.
+//! The Rust half of the drop-ins for pytricia, py-radix and pyasn: the calls that programs make most. The other calls are Python, in
+//! `pytricia.py`, `radix.py` and `pyasn.py`.
 //!
-//! A call that goes from Python's code to here by one more function of Python costs a third more.
+//! These calls are methods of base classes, because a Python method in between would cost a third more.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::error::{guarded, type_error, value_error};
 use crate::map::PrefixMapBase;
 use crate::scalar::{NoAddress, prefix_of};
 
-/// What `PyTricia` has of Rust.
+/// The base class of `PyTricia`.
 #[pyclass(frozen, subclass, module = "fibula._fibula")]
 pub struct TriciaBase(Py<PrefixMapBase>);
 
@@ -87,7 +87,7 @@ impl TriciaBase {
     }
 }
 
-/// What `Radix` has of Rust: a map whose values are nodes.
+/// The base class of `Radix`: a map whose values are nodes.
 #[pyclass(frozen, subclass, module = "fibula._fibula")]
 pub struct RadixBase(Py<PrefixMapBase>);
 
@@ -302,7 +302,7 @@ impl RadixNode {
     }
 }
 
-/// What `pyasn` has of Rust: the table that was read last.
+/// The base class of `pyasn`: the table that was read last.
 #[pyclass(frozen, subclass, module = "fibula._fibula")]
 pub struct OriginsBase(Mutex<Arc<Origins>>);
 

@@ -13,7 +13,7 @@
 //! live.rs          LiveTable, Vrfs
 //! map.rs, sets.rs  PrefixMap, PrefixSet, AddressSet
 //! rov.rs           Vrps, rov
-//! drop_ins.rs      what pytricia.py, radix.py and pyasn.py have of Rust
+//! drop_ins.rs      the base classes of pytricia.py, radix.py and pyasn.py
 //! maxmind.rs       what maxminddb.py has of Rust
 //! error.rs         exceptions
 //! ```

@@ -441,7 +441,7 @@ impl PrefixSetBase {
     }
 }
 
-/// Makes a set of prefixes in any order, of which each next one is put beside the last: no walk leaves the cache.
+/// Makes a set of prefixes that are in any order. They are sorted first, so that each one goes next to the one before it, which is in the cache.
 fn in_order<K: Key>(mut prefixes: Vec<Prefix<K>>) -> Prefixes<K> {
     prefixes.sort_unstable();
     prefixes.into_iter().collect()

@@ -33,7 +33,7 @@ pub(crate) fn make(release: &Release, built: &Built, work: &Path, output: &Path)
         let stage = Stage::new(release, work.join(part.name))?;
         part.place(&stage, built, &places)?;
         if part.name == "libfibula0" {
-            // Debian's libraries are no programs; RPM looks for what libraries need only where they have a program's mode.
+            // Debian wants libraries without execute permission. RPM finds their dependencies only with it, so they are staged with it.
             let library = format!("/usr/{}/libfibula.so.{}", places.libraries, release.version);
             run(release.command("chmod").arg("644").arg(stage.at(&library)?))?;
         }

@@ -87,35 +87,29 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
 
 /// Returns the formats of the input and of the output, which are both RowBinary or neither.
 fn formats(args: &LookupArgs) -> Result<(Option<InputFormat>, Option<RowType>, Format), Failure> {
-    let wrong = |fault: &str| Err(Failure::WrongUse(fault.to_owned()));
-    match (args.input_format, args.format) {
-        (Some(LookupInput::Binary), LookupOutput::Binary) if args.json => {
-            wrong("--json and --format row-binary exclude each other")
-        }
-        (Some(LookupInput::Binary), LookupOutput::Binary) if !args.addresses.is_empty() => {
-            wrong("--input-format row-binary is for a file or standard input, not for addresses as arguments")
-        }
-        (Some(LookupInput::Binary), LookupOutput::Binary) if !args.column.is_empty() => {
-            wrong("a row of row-binary has one address and no other column: leave --column out")
-        }
+    let fault = match (args.input_format, args.format) {
         (Some(LookupInput::Binary), LookupOutput::Binary) => {
-            Ok((None, Some(args.row_type.unwrap_or_default()), Format::Text))
+            if args.json {
+                "--json and --format row-binary exclude each other"
+            } else if !args.addresses.is_empty() {
+                "--input-format row-binary is for a file or standard input, not for addresses as arguments"
+            } else if !args.column.is_empty() {
+                "a row of row-binary has one address and no other column: leave --column out"
+            } else {
+                return Ok((None, Some(args.row_type.unwrap_or_default()), Format::Text));
+            }
         }
         (Some(LookupInput::Binary), _) | (_, LookupOutput::Binary) => {
-            wrong("row-binary is the format of both sides: --input-format row-binary --format row-binary")
+            "row-binary is the format of both sides: --input-format row-binary --format row-binary"
         }
-        _ if args.row_type.is_some() => wrong("--row-type is for --input-format row-binary"),
-        (Some(_), _) if args.column.is_empty() => {
-            wrong("--input-format is for lines with columns: --column names the one with the addresses")
+        _ if args.row_type.is_some() => "--row-type is for --input-format row-binary",
+        (Some(LookupInput::Rows(_)), _) if args.column.is_empty() => {
+            "--input-format is for lines with columns: --column names the one with the addresses"
         }
-        (input, LookupOutput::Rows(format)) => {
-            let input = input.and_then(|input| match input {
-                LookupInput::Rows(format) => Some(format),
-                LookupInput::Binary => None,
-            });
-            Ok((input, None, if args.json { Format::Json } else { format }))
-        }
-    }
+        (Some(LookupInput::Rows(input)), _) => return Ok((Some(input), None, args.rows()?)),
+        (None, _) => return Ok((None, None, args.rows()?)),
+    };
+    Err(Failure::WrongUse(fault.to_owned()))
 }
 
 /// `fibula enrich`.
@@ -375,13 +369,8 @@ impl LineInput {
             return Ok(Self { input, chunks, columns: None, header: 0 });
         }
         if request.columns.is_empty() {
-            let mut text = Vec::new();
-            AnswerRows::new(request.format, serving.columns, serving.labels).start(&mut text);
-            out.write_all(&text)?;
-            out.flush()?;
             let input = Input::open(path, request.how.output.is_some(), messages)?;
-            let mut chunks = Chunks::new(input.reader()?, answers::LINES);
-            input.note_empty(&mut chunks, messages)?;
+            let chunks = Chunks::new(input.reader()?, answers::LINES);
             return Ok(Self { input, chunks, columns: None, header: 0 });
         }
         let input = Input::open(path, request.how.output.is_some(), messages)?;
@@ -416,7 +405,8 @@ impl LineInput {
         let (how, strict) = (request.how, request.source.feed.is_strict());
         let line = if columns.is_some() || request.row_type.is_some() { "row" } else { "line" };
         let threads = 0..how.threads();
-        let (rows, plan);
+        let plan;
+        let mut rows = None;
         let workers: Vec<Box<dyn Worker + '_>> = match columns {
             None if request.row_type.is_some() => {
                 let row_type = request.row_type.unwrap_or_default();
@@ -429,9 +419,19 @@ impl LineInput {
                 threads.map(|_| -> Box<dyn Worker + '_> { Box::new(worker()) }).collect()
             }
             None => {
-                rows = AnswerRows::new(request.format, serving.columns, serving.labels);
-                let worker = || Answers::new(serving.finders, rows.clone(), how.v4_mapped, messages);
-                threads.map(|_| -> Box<dyn Worker + '_> { Box::new(worker()) }).collect()
+                let made = AnswerRows::new(request.format, serving.columns, serving.labels);
+                if !chunks.is_under_way() {
+                    let mut text = Vec::new();
+                    made.start(&mut text);
+                    // It comes before the first answer, which may come much later.
+                    out.write_all(&text)?;
+                    out.flush()?;
+                    input.note_empty(chunks, messages)?;
+                }
+                let worker = || Answers::new(serving.finders, made.clone(), how.v4_mapped, messages);
+                let workers = threads.map(|_| -> Box<dyn Worker + '_> { Box::new(worker()) }).collect();
+                rows = Some(made);
+                workers
             }
             Some((format, first_line)) => {
                 plan =
@@ -448,9 +448,9 @@ impl LineInput {
         if is_over {
             return Ok(true);
         }
-        if columns.is_none() && request.row_type.is_none() {
+        if let Some(rows) = rows {
             let mut text = Vec::new();
-            AnswerRows::new(request.format, serving.columns, serving.labels).end(tally.lines > 0, &mut text);
+            rows.end(tally.lines > 0, &mut text);
             out.write_all(&text)?;
         }
         tally.summary(line, messages);

@@ -186,8 +186,8 @@ impl Pool {
 pub(super) type IsOver<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Reads all chunks, answers them by the workers, and calls `write` with the answers in order. `failed` makes a failure of
-/// the error of a read. Returns whether `is_over` ended it, which is asked for each chunk that has arrived; that chunk is the
-/// next one then.
+/// the error of a read. Each chunk that arrives is handed out only if `is_over` says no. Otherwise the run ends, the chunk stays the
+/// next one, and the result is true.
 pub(super) fn run<R: Read + Send>(
     chunks: &mut Chunks<R>,
     workers: Vec<Box<dyn Worker + '_>>,
