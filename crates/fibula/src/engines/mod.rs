@@ -2,8 +2,8 @@
 //!
 //! | engine | take it when |
 //! |---|---|
-//! | [`Dir17Bitmap`] | an IPv4 table is full, and memory or small batches matter |
-//! | [`Dir18Lines`] | an IPv4 table is full, and calls have 64 keys or more |
+//! | [`Dir17Bitmap`] | an IPv4 table is full, and memory matters or it changes |
+//! | [`Dir18Lines`] | an IPv4 table is full and does not change |
 //! | [`Dir248`] | IPv4 traffic hits few addresses, and 34 MB do not matter |
 //! | [`RangeBtree`] | an IPv4 table has at most a thousand routes |
 //! | [`DirBtree`] | the table is IPv6 |

@@ -32,7 +32,7 @@ pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
     [Engine {
         name: NAME,
         summary: "direct table of 17 bits, then a bitmap of changes and the values that it counts",
-        use_when: "an IPv4 table is full, and memory or small batches matter",
+        use_when: "an IPv4 table is full, and memory matters or it changes",
         paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,

@@ -4,17 +4,17 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::fib::parts::lanes::Deferred;
 use crate::fib::parts::overflow::{value, width_mask};
-use crate::simd::{Bytes, LANES, Leading, Places, Words, kernel, put};
+use crate::simd::{Bytes, Full, LANES, Leading, Places, Words, kernel, put};
 
-use super::scalar::{View, block as scalar, live_block as live_scalar};
+use super::scalar::{View, block as scalar, live_block as live_scalar, note as note_scalar};
 
 kernel! {
-    /// Looks up a block of keys in lines with values of 2^`WIDTH` bytes. Lanes with deeper slots are noted.
+    /// Looks up a block of keys in lines with values of 2^`WIDTH` bytes. Says whether a lane has a deeper slot.
     pub(super) fn block[const WIDTH: u32](
         view: &View<'_, u32>,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
-        noted: &mut Deferred,
+        is_deeper: &mut bool,
     )
     scalar scalar::<WIDTH>;
     no icelake;
@@ -33,8 +33,16 @@ kernel! {
             op::place(places.lanes(), op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
         }
         // The values are loaded one by one, because nothing else begins while gathers are under way.
-        places.read::<WIDTH>();
+        *is_deeper = places.read::<WIDTH>();
+    }
+}
 
+kernel! {
+    /// Notes the lanes with deeper slots, given their values of 2^`WIDTH` bytes.
+    pub(super) fn note[const WIDTH: u32](found: &[[u32; LANES]], noted: &mut Deferred)
+    scalar note_scalar::<WIDTH>;
+    no icelake;
+    vector op {
         let mask = op::splat(width_mask(WIDTH));
         for (at, found) in found.iter().enumerate() {
             let deeper = op::bits(op::eq(op::load(found), mask));
@@ -52,7 +60,7 @@ kernel! {
         keys: &[[u32; LANES]],
         places: &mut [[u32; LANES]],
         found: &mut [[u32; LANES]],
-        noted: &mut Deferred,
+        is_deeper: &mut bool,
     )
     scalar live_scalar::<WIDTH>;
     no icelake;
@@ -68,15 +76,12 @@ kernel! {
         }
         // A writer publishes a line by its entry, so the entries are loaded before anything of the lines.
         fence(Ordering::Acquire);
+        let mut full = Full::<WIDTH>::default();
         for (&place, found) in places.as_flattened().iter().zip(found.as_flattened_mut()) {
-            put(found, value(view.lines, place as usize, WIDTH));
+            let value = value(view.lines, place as usize, WIDTH);
+            put(found, value);
+            full.see(value);
         }
-        let mask = op::splat(width_mask(WIDTH));
-        for (at, found) in found.iter().enumerate() {
-            let deeper = op::bits(op::eq(op::load(found), mask));
-            if deeper != 0 {
-                noted.vector(at, deeper);
-            }
-        }
+        *is_deeper = full.is_there();
     }
 }

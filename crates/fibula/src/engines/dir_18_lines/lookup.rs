@@ -4,6 +4,7 @@
 use core::sync::atomic::Ordering;
 
 use crate::fib::parts::lanes::{self, BLOCK, Deferred};
+use crate::fib::parts::overflow::Overflow;
 use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
@@ -19,12 +20,14 @@ impl<K: Key> Dir18Lines<K> {
         let arrays = self.arrays();
         let (view, below) = (arrays.view(windows), arrays.below(windows));
         lanes::for_each_block(keys, results, |keys, found| {
-            let mut noted = Deferred::new();
-            kernel::block::<WIDTH>(isa, &view, keys, found, &mut noted);
-            below.answer(isa, &mut noted, keys, found, |_, key| {
-                // Nothing changes in this table, so the entry can be read again.
-                arrays.map_at::<K, WIDTH>(arrays.direct[windows.direct(key)])
-            });
+            let mut is_deeper = false;
+            kernel::block::<WIDTH>(isa, &view, keys, found, &mut is_deeper);
+            if is_deeper {
+                deepen::<WIDTH, _>(isa, below, keys, found, |_, key| {
+                    // Nothing changes in this table, so the entry can be read again.
+                    arrays.map_at::<K, WIDTH>(arrays.direct[windows.direct(key)])
+                });
+            }
         });
     }
 }
@@ -36,25 +39,61 @@ impl<K: Key> Live<K> {
         let (view, below) = (arrays.view(windows), arrays.below(windows));
         let mut places = [[0; LANES]; BLOCK];
         lanes::for_each_block(keys, results, |keys, found| {
-            let mut noted = Deferred::new();
-            kernel::live_block::<WIDTH>(isa, &view, keys, &mut places[..keys.len()], found, &mut noted);
-            // A line may have been replaced meanwhile, so the map is taken from the line whose value was read.
-            let places = places.as_flattened();
-            below.answer(isa, &mut noted, keys, found, |lane, _| arrays.map_at::<K, WIDTH>(places[lane]));
+            let mut is_deeper = false;
+            kernel::live_block::<WIDTH>(isa, &view, keys, &mut places[..keys.len()], found, &mut is_deeper);
+            if is_deeper {
+                // A line may have been replaced meanwhile, so the map is taken from the line whose value was read.
+                let places = places.as_flattened();
+                deepen::<WIDTH, _>(isa, below, keys, found, |lane, _| {
+                    arrays.map_at::<K, WIDTH>(places[lane])
+                });
+            }
         });
     }
 }
 
-/// Looks up keys that are too few for a vector. Returns false if there are more keys.
+/// Answers the lanes of a block with deeper slots. The list of lanes is made here, because most blocks have none and would
+/// wait for its memory to be cleared.
+#[inline(never)]
+fn deepen<const WIDTH: u32, C: Cell32>(
+    isa: Present,
+    below: Overflow<'_, C>,
+    keys: &[[u32; LANES]],
+    found: &mut [[u32; LANES]],
+    map_of: impl Fn(usize, u32) -> u32,
+) {
+    let mut noted = Deferred::new();
+    kernel::note::<WIDTH>(isa, found, &mut noted);
+    below.answer(isa, &mut noted, keys, found, map_of);
+}
+
+/// Keys of a batch up to which one after the other is faster than in stages.
+const FEW: usize = 64;
+
+/// Looks up keys that are too few for stages. Returns false if there are more keys.
+#[inline(always)]
 fn few<K: Key, C: Cell32>(arrays: &Arrays<'_, C>, keys: &[K], results: &mut [Option<NextHop>]) -> bool {
     assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-    let are_few = keys.len() < LANES;
-    if are_few {
-        for (&key, result) in keys.iter().zip(results) {
-            *result = NextHop::new(arrays.find(key));
-        }
+    if keys.len() > FEW {
+        return false;
     }
-    are_few
+    match arrays.width {
+        0 => each::<K, C, 0>(arrays, keys, results),
+        1 => each::<K, C, 1>(arrays, keys, results),
+        _ => each::<K, C, 2>(arrays, keys, results),
+    }
+    true
+}
+
+#[inline(always)]
+fn each<K: Key, C: Cell32, const WIDTH: u32>(
+    arrays: &Arrays<'_, C>,
+    keys: &[K],
+    results: &mut [Option<NextHop>],
+) {
+    for (&key, result) in keys.iter().zip(results) {
+        *result = NextHop::new(arrays.find_at::<K, WIDTH>(lanes::aligned(key)));
+    }
 }
 
 impl<K: Key> Fib<K> for Dir18Lines<K> {

@@ -27,7 +27,7 @@ pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
     [Engine {
         name: NAME,
         summary: "direct table of 18 to 20 bits, then one cache line of values, one a /24",
-        use_when: "an IPv4 table is full, and calls have 64 keys or more",
+        use_when: "an IPv4 table is full and does not change",
         paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::parts::overflow::{Overflow, SlotWindows, value, width_mask};
 use crate::net::Key;
-use crate::simd::{Cell32, LANES};
+use crate::simd::{Cell32, Full, LANES};
 
 use super::layout::{Dir18Lines, Live, line_words, windows};
 
@@ -17,12 +17,12 @@ pub(super) struct View<'a, C> {
     pub(super) lines: &'a [C],
 }
 
-/// Looks up a block of keys. Lanes with deeper slots are deferred.
+/// Looks up a block of keys. Says whether a lane has a deeper slot.
 pub(super) fn block<const WIDTH: u32>(
     view: &View<'_, u32>,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
-    noted: &mut Deferred,
+    is_deeper: &mut bool,
 ) {
     // With windows that the compiler knows, shifts are by constants and indices need no check.
     let ipv4 = const { windows(32, WIDTH) };
@@ -32,10 +32,12 @@ pub(super) fn block<const WIDTH: u32>(
     } else {
         places::<WIDTH, _>(view, view.windows, keys, found);
     }
-    for word in &mut *found {
+    let mut full = Full::<WIDTH>::default();
+    for word in found {
         *word = value(view.lines, *word as usize, WIDTH);
+        full.see(*word);
     }
-    note::<WIDTH>(found, noted);
+    *is_deeper = full.is_there();
 }
 
 /// Does the same in a table that a writer may change. The bytes of the values stay in `places`.
@@ -44,7 +46,7 @@ pub(super) fn live_block<const WIDTH: u32>(
     keys: &[[u32; LANES]],
     places_of: &mut [[u32; LANES]],
     found: &mut [[u32; LANES]],
-    noted: &mut Deferred,
+    is_deeper: &mut bool,
 ) {
     let ipv4 = const { windows(32, WIDTH) };
     let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
@@ -54,10 +56,12 @@ pub(super) fn live_block<const WIDTH: u32>(
     } else {
         places::<WIDTH, _>(view, view.windows, keys, places_of);
     }
+    let mut full = Full::<WIDTH>::default();
     for (word, &place) in found.iter_mut().zip(&*places_of) {
         *word = value(view.lines, place as usize, WIDTH);
+        full.see(*word);
     }
-    note::<WIDTH>(found, noted);
+    *is_deeper = full.is_there();
 }
 
 /// The first stages: all direct entries, then the bytes of all values. No key waits for another, and no branch depends on
@@ -84,14 +88,9 @@ fn places<const WIDTH: u32, C: Cell32>(
 }
 
 /// Defers the lanes whose value means a deeper slot.
-#[inline(always)]
-fn note<const WIDTH: u32>(found: &[u32], noted: &mut Deferred) {
-    // Counting first, because most blocks have no deeper slot.
-    let mask = const { width_mask(WIDTH) };
-    let deeper: u32 = found.iter().map(|&word| u32::from(word == mask)).sum();
-    if deeper > 0 {
-        (0..found.len()).filter(|&at| found[at] == mask).for_each(|at| noted.lane(at));
-    }
+pub(super) fn note<const WIDTH: u32>(found: &[[u32; LANES]], noted: &mut Deferred) {
+    let (mask, found) = (const { width_mask(WIDTH) }, found.as_flattened());
+    (0..found.len()).filter(|&at| found[at] == mask).for_each(|at| noted.lane(at));
 }
 
 /// The arrays of a table of either form.
@@ -150,7 +149,7 @@ impl<'a, C: Cell32> Arrays<'a, C> {
     }
 
     #[inline(always)]
-    fn find_at<K: Key, const WIDTH: u32>(&self, key: u32) -> u32 {
+    pub(super) fn find_at<K: Key, const WIDTH: u32>(&self, key: u32) -> u32 {
         let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
         let entry = self.direct[windows.direct(key)].read();
         // As in `places`: the entry publishes everything that is read from here on.

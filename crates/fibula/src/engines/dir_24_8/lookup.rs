@@ -12,6 +12,9 @@ use super::layout::{Dir248, HALVES, Live};
 use super::scalar::Lookup;
 use super::{NAME, kernel};
 
+/// Keys of a batch up to which one after the other is faster than gathers: those of one call overlap with the next one's loads.
+const FEW: usize = 64;
+
 impl<K: Key> Fib<K> for Dir248<K> {
     #[inline]
     fn lookup_key(&self, key: K) -> Option<NextHop> {
@@ -20,7 +23,7 @@ impl<K: Key> Fib<K> for Dir248<K> {
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        if !lanes::filled(isa, keys.len()) {
+        if isa == Present::SCALAR || keys.len() <= FEW {
             return self.batch(keys, results);
         }
         let view = self.view();
@@ -60,7 +63,7 @@ impl<K: Key> Fib<K> for Live<K> {
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        if !lanes::filled(isa, keys.len()) {
+        if isa == Present::SCALAR || keys.len() <= FEW {
             return self.batch(keys, results);
         }
         let view = self.view();
