@@ -1,8 +1,7 @@
 //! `fibula choose`: the best engine for a table, and why.
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -19,9 +18,10 @@ use serde_json::json;
 
 use crate::addresses::Addresses;
 use crate::answer::AnswerArgs;
+use crate::calibration;
 use crate::failure::{Failure, code};
 use crate::load::load_feeds;
-use crate::machine::{IsaArgs, l2_bytes};
+use crate::machine::IsaArgs;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::{FeedArgs, FilesArgs, Format, QuietArgs};
@@ -36,10 +36,10 @@ const OTHERS: usize = 5;
 
 /// Choose the best engine for a table, and say why
 ///
-/// The choice rests on measurements that are built into the program, over many tables, batch sizes and instruction sets,
-/// and on a calibration of this machine, which takes about 50 ms. The best few engines are built, so that their
+/// The choice rests on a model that is built into the program, of what engines cost by table, batch size and instruction set, and
+/// on a calibration of this machine, which takes about 50 ms once. The best few engines are built, so that their
 /// memory is exact and none of them refuses the table. With --measure the engines themselves are measured, on this
-/// table.
+/// table: only so is traffic seen that goes to few addresses.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -53,7 +53,7 @@ Examples:
   fibula choose routes.txt
   fibula choose rib.gz --batch 1 --isa scalar
   fibula choose rib.gz --bytes 2000000 --json
-  fibula choose rib.gz --measure --keys addresses.txt")]
+  fibula choose rib.gz --measure --addresses addresses.txt")]
 pub(crate) struct ChooseArgs {
     #[command(flatten)]
     files: FilesArgs,
@@ -73,7 +73,8 @@ pub(crate) struct ChooseArgs {
     #[arg(long, value_name = "BYTES", conflicts_with = "calibration")]
     l2: Option<usize>,
 
-    /// The calibration of this machine: read if the file exists, else measured and written
+    /// The calibration of this machine: read if the file exists, else measured and written [default:
+    /// fibula/calibration-CPU.txt in XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
 
@@ -87,8 +88,8 @@ pub(crate) struct ChooseArgs {
     measure: bool,
 
     /// Addresses to measure with, one a line [default: random ones within the table's routes]
-    #[arg(long, value_name = "FILE", requires = "measure")]
-    keys: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "measure", alias = "keys")]
+    addresses: Option<PathBuf>,
 
     /// The engine in use now, which is kept unless another is clearly faster
     #[arg(long, value_name = "NAME", value_parser = suggested::engine(), hide_possible_values = true)]
@@ -110,9 +111,13 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     let files = args.files.paths()?;
     let mut out = args.output.open(&files)?;
     let table = load_feeds(&files, &args.feed, messages)?;
-    let machine = machine(args)?;
-    let keys =
-        args.keys.as_deref().map(|path| Addresses::read(path, messages)).transpose()?.unwrap_or_default();
+    let machine = machine(args, messages);
+    let keys = args
+        .addresses
+        .as_deref()
+        .map(|path| Addresses::read(path, messages))
+        .transpose()?
+        .unwrap_or_default();
     let is_empty = table.ribs.v4.is_empty() && table.ribs.v6.is_empty();
     let mut families = vec![
         family(&table.ribs.v4, machine, keys.v4, args)?,
@@ -134,29 +139,11 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Returns the machine to choose for.
-fn machine(args: &ChooseArgs) -> Result<Machine, Failure> {
+fn machine(args: &ChooseArgs, messages: Messages) -> Machine {
     if let Some(bytes) = args.l2 {
-        return Ok(Machine::recorded().with_l2(bytes));
+        return Machine::recorded().with_l2(bytes);
     }
-    let Some(path) = &args.calibration else { return Ok(Machine::measure(l2_bytes())) };
-    let failed = |error| Failure::reading(&path.display().to_string(), &error);
-    match fs::read_to_string(path) {
-        Ok(text) => text.parse().map_err(|error| Failure::BadInput(format!("{}: {error}", path.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let machine = Machine::measure(l2_bytes());
-            write(path, &machine).map_err(failed)?;
-            Ok(machine)
-        }
-        Err(error) => Err(failed(error)),
-    }
-}
-
-/// Writes the whole file or none, so that a calibration is never read in part.
-fn write(path: &Path, machine: &Machine) -> io::Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    fs::write(&part, machine.to_string())?;
-    fs::rename(&part, path)
+    calibration::here(args.calibration.as_deref(), messages)
 }
 
 /// The chosen engine of a family first, then the others.

@@ -182,6 +182,7 @@ fn structure<K: Key>(args: &CompileArgs, rib: &Rib<K>, limits: Limits) -> Result
     if let Some(engine) = named {
         return Ok(Some((engine.name, build(&engine).map_err(failed)?)));
     }
+    // For the recorded machine: the same routes make the same file wherever it is made, and others may read it.
     let wanted = Workload::default().with_table(rib);
     let chosen = auto::choose::<K>(&wanted, None).into_iter().chain(auto::rank::<K>(&wanted));
     let chosen = chosen.map(|choice| choice.engine).chain(fitting(args.mapped));

@@ -6,6 +6,7 @@
 mod addresses;
 mod answer;
 mod args;
+mod calibration;
 mod choose;
 mod compile;
 mod docs;

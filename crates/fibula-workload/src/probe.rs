@@ -7,13 +7,14 @@ use fibula::fib::Fib;
 use fibula::net::{Key, NextHop};
 use fibula::simd::{self, Present};
 
-/// Rounds in which all engines are timed in turn; rates are medians.
+/// Rounds in which all engines are timed in turn. Of an engine's rates the best counts: whatever else a machine does makes
+/// a round slower, and none faster.
 pub const ROUNDS: usize = 5;
 
 /// Passes over the keys are repeated until a timing is this long.
 const SHORTEST: Duration = Duration::from_micros(700);
 
-/// Returns the million lookups a second of each engine over these keys, medians of rounds in which all are timed in
+/// Returns the million lookups a second of each engine over these keys, the best of [rounds](ROUNDS) in which all are timed in
 /// turn; `None` for those that are three times slower than the fastest one over the first keys, which takes most of the
 /// time off. Answers are not checked. A dozen engines take about a tenth of a second.
 #[must_use]
@@ -26,17 +27,15 @@ pub fn probe<K: Key>(fibs: &[&dyn Fib<K>], isa: Present, keys: &[K], batch: usiz
     let tried: Vec<f64> = fibs.iter().map(|fib| rate(*fib, isa, first, batch)).collect();
     let best = tried.iter().copied().fold(0.0, f64::max);
     let is_near: Vec<bool> = tried.iter().map(|rate| rate * 3.0 > best).collect();
-    let mut rounds = vec![Vec::with_capacity(ROUNDS); fibs.len()];
+    let mut rates: Vec<Option<f64>> = is_near.into_iter().map(|near| near.then_some(0.0)).collect();
     for _ in 0..ROUNDS {
-        for ((fib, rounds), _) in fibs.iter().zip(&mut rounds).zip(&is_near).filter(|(_, near)| **near) {
-            rounds.push(rate(*fib, isa, keys, batch));
+        for (fib, best) in fibs.iter().zip(&mut rates) {
+            if let Some(best) = best {
+                *best = best.max(rate(*fib, isa, keys, batch));
+            }
         }
     }
-    let median = |mut rounds: Vec<f64>| {
-        rounds.sort_by(f64::total_cmp);
-        rounds.get(rounds.len() / 2).copied()
-    };
-    rounds.into_iter().map(median).collect()
+    rates
 }
 
 /// Keys that slow engines are dropped after.

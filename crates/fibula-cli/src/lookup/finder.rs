@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fibula::auto::{self, Machine, Workload};
+use fibula::auto::{self, Workload};
 use fibula::fib::registry::{self, Engine};
 use fibula::fib::{BuildError, Fib, Match, WithLength};
 use fibula::file::{Part, StoredRoutes};
@@ -15,8 +15,8 @@ use fibula::memory::Limits;
 use fibula::net::{Key, Keys, Prefix, Route, Routes};
 use fibula::rib::Rib;
 
+use crate::calibration;
 use crate::failure::Failure;
-use crate::machine::l2_bytes;
 use crate::messages::Messages;
 use crate::text::{bytes, thousands};
 
@@ -177,8 +177,7 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Some(engine) = forced {
             return self.build_one(table, engine).map_err(|error| reason(table, &error));
         }
-        let recorded = Machine::recorded();
-        let machine = l2_bytes().map_or(recorded, |bytes| recorded.with_l2(bytes));
+        let machine = calibration::here(None, messages);
         let wanted = Workload { batch, machine, ..Workload::default() }.with_table(table.routes());
         let chosen = auto::choose::<K>(&wanted, None);
         let others = auto::rank::<K>(&wanted);

@@ -355,24 +355,26 @@ fn choose_names_a_structure_of_each_family_and_says_why() {
     }
     // Measured on this table, with the user's keys and with others.
     let keys = folder.write("keys.txt", "10.1.2.3\n2001:db8::1\n192.0.2.1\n");
-    for more in [&["--keys", keys.to_str().unwrap()][..], &[]] {
+    for more in [&["--addresses", keys.to_str().unwrap()][..], &["--keys", keys.to_str().unwrap()], &[]] {
         let measured = run(&[&["choose", path, "--measure", "--json"], more].concat());
         let rows: Vec<Value> = serde_json::from_str(&measured.out).unwrap();
         assert!(rows.iter().all(|row| row["mlps"].as_f64().unwrap() > 0.0), "{}", measured.out);
         assert_eq!(rows.iter().filter(|row| row["chosen"] == true).count(), 2);
     }
-    assert_eq!(run(&["choose", path, "--keys", path]).code, 2, "--keys without --measure");
+    assert_eq!(run(&["choose", path, "--addresses", path]).code, 2, "--addresses without --measure");
     // A calibration is measured once, then read.
     let calibration = folder.path().join("calibration.txt");
     let with = ["choose", path, "--calibration", calibration.to_str().unwrap()];
     assert_eq!(run(&with).code, 0);
     let written = std::fs::read_to_string(&calibration).unwrap();
-    assert!(written.starts_with("l2_bytes "), "{written}");
+    assert!(written.starts_with("cpu ") && written.contains("\nl2_bytes "), "{written}");
     assert_eq!(run(&with).code, 0);
     assert_eq!(std::fs::read_to_string(&calibration).unwrap(), written);
+    // The user's file may be anything, and stays; the choice is made all the same.
     std::fs::write(&calibration, "step_ns 1\n").unwrap();
     let damaged = run(&with);
-    assert!(damaged.code == 3 && damaged.err.contains("measure it again"), "{}", damaged.err);
+    assert!(damaged.code == 0 && damaged.err.contains("measured this machine again"), "{}", damaged.err);
+    assert_eq!(std::fs::read_to_string(&calibration).unwrap(), "step_ns 1\n");
     assert_eq!(run(&["choose", path, "--bytes", "1"]).code, 1);
     assert_eq!(run(&["choose", path, "--in-use", "abacus"]).code, 2);
     assert_eq!(run(&["choose", "/nowhere/routes"]).code, 3);

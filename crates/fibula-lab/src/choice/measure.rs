@@ -16,12 +16,6 @@ use super::{BATCHES, EngineRates, MeasuredEngine, MeasuredTable, TableToMeasure}
 /// Keys of each traffic: more lines of a large engine than a second-level cache holds.
 const KEYS: usize = 1 << 17;
 
-/// An engine that is so many times slower than the fastest one, in every batch that is tried first, keeps these rates.
-const BEHIND: f64 = 2.5;
-
-/// Numbers of the batches that are tried first.
-const FIRST: [usize; 3] = [0, 3, 5];
-
 /// Measures all engines but the oracles, with every instruction set that this machine has.
 ///
 /// # Errors
@@ -67,27 +61,12 @@ pub fn measure<K: Key>(plan: &TableToMeasure) -> Result<MeasuredTable, Box<dyn E
             let logarithms = traffics.iter().map(|(keys, _)| rate(fib, isa, keys, batch).ln());
             (logarithms.sum::<f64>() / traffics.len() as f64).exp()
         };
-        let tried: Vec<[f64; 3]> =
-            fibs.iter().map(|(_, fib)| FIRST.map(|at| timed(&**fib, BATCHES[at]))).collect();
-        let best: [f64; 3] =
-            core::array::from_fn(|at| tried.iter().map(|rates| rates[at]).fold(0.0, f64::max));
-        let is_near = |rates: &[f64; 3]| rates.iter().zip(best).any(|(rate, best)| rate * BEHIND > best);
-        // The others keep the rates of the trial: those of the next smaller batch that was tried.
-        let of_batch = |batch: usize| FIRST.iter().rposition(|&first| first <= batch).unwrap_or(0);
-        let mut mlps: Vec<[f64; BATCHES.len()]> =
-            tried.iter().map(|rates| core::array::from_fn(|batch| rates[of_batch(batch)])).collect();
-        let mut near: Vec<_> =
-            fibs.iter().zip(&tried).zip(&mut mlps).filter(|((_, tried), _)| is_near(tried)).collect();
+        let mut mlps = vec![[0.0_f64; BATCHES.len()]; fibs.len()];
         for (number, &batch) in BATCHES.iter().enumerate() {
-            let mut rounds = vec![Vec::with_capacity(ROUNDS); near.len()];
             for _ in 0..ROUNDS {
-                for ((((_, fib), _), _), rounds) in near.iter().zip(&mut rounds) {
-                    rounds.push(timed(&**fib, batch));
+                for ((_, fib), mlps) in fibs.iter().zip(&mut mlps) {
+                    mlps[number] = timed(&**fib, batch).max(mlps[number]);
                 }
-            }
-            for ((_, mlps), mut rounds) in near.iter_mut().zip(rounds) {
-                rounds.sort_by(f64::total_cmp);
-                mlps[number] = rounds[ROUNDS / 2];
             }
         }
         rates.extend(fibs.iter().zip(mlps).map(|((engine, _), mlps)| EngineRates {

@@ -1,7 +1,7 @@
 //! The knowledge of [`auto`](fibula::auto): rates of all engines over many tables, recorded, fitted and judged.
 //!
 //! `fibula-lab measure choices` measures the tables of [`tables`] in a few minutes and writes
-//! `records/choices/MACHINE.txt`; `fibula-lab document choices` makes `crates/fibula/src/auto/measured.csv` from the
+//! `records/choices/MACHINE.txt`; `fibula-lab document choices` makes `crates/fibula/src/auto/model.csv` from the
 //! tables that are for the fit. [`judge`] compares the choices of `auto` for the other tables with the measured rates.
 
 mod fit;
@@ -10,11 +10,10 @@ mod measure;
 mod record;
 mod tables;
 
+/// Keys a call that are measured.
+pub use fibula::auto::BATCHES;
 pub use fit::fit;
 pub use judge::{JudgedChoice, judge};
 pub use measure::measure;
 pub use record::{ChoiceRecordError, EngineRates, MachineRecord, MeasuredEngine, MeasuredTable};
 pub use tables::{TableToMeasure, tables};
-
-/// Keys a call that are measured.
-pub const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];

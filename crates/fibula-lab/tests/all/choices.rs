@@ -5,9 +5,9 @@ use std::path::Path;
 
 use fibula_lab::choice::{self, JudgedChoice, MachineRecord};
 
-/// The percentage of choices that must be within 10 %. The record has 95.8; the rest is mostly noise of measurements, and
-/// small trees with other levels than those of the next measured sizes.
-const WITHIN_A_TENTH: f64 = 95.0;
+/// The percentage of choices that must be within 10 %, and of those that must not be slower than 1/1.3 of the best. The rest is mostly
+/// noise of measurements, and one table with 600,000 ranges of host routes whose engines outgrow the third-level cache.
+const WITHIN: [(f64, f64); 2] = [(1.1, 95.0), (1.3, 99.0)];
 
 /// Returns all records, with the names of their machines.
 fn records() -> Vec<(String, MachineRecord)> {
@@ -32,8 +32,10 @@ fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
         let held_out: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.is_held_out).collect();
         let tables: std::collections::BTreeSet<&str> = held_out.iter().map(|judged| &*judged.table).collect();
         assert!(held_out.len() >= 1_000 && tables.len() >= 20, "{machine}: {}", held_out.len());
-        let share = within(&held_out, 1.1);
-        assert!(share >= WITHIN_A_TENTH, "{machine}: {share:.1} % of {} choices within 10 %", held_out.len());
+        for (most, wanted) in WITHIN {
+            let share = within(&held_out, most);
+            assert!(share >= wanted, "{machine}: {share:.1} % of {} choices within {most}", held_out.len());
+        }
         for judged in held_out {
             assert!(judged.loss.is_finite(), "an engine that refuses the table was chosen: {judged:?}");
         }

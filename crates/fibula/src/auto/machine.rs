@@ -32,13 +32,14 @@ pub struct Machine {
     l2_bytes: usize,
     step_ns: f64,
     load_ns: [f64; SIZES],
+    wait_ns: [f64; SIZES],
 }
 
 impl Machine {
     /// Returns the machine that the committed measurements were made on. Costs nothing.
     #[must_use]
     pub fn recorded() -> Self {
-        super::measured::machine()
+        super::model::machine()
     }
 
     /// Returns this machine, measured at the first call in a process: that one takes about 50 ms, all others nothing.
@@ -48,7 +49,7 @@ impl Machine {
         *HERE.get_or_init(|| Self::measure(None))
     }
 
-    /// Measures this machine, in about 50 ms on one core. `l2_bytes` is the size of a core's second-level cache, if it is
+    /// Measures this machine, in about 50 ms on one core, from the shortest times of three rounds. `l2_bytes` is the size of a core's second-level cache, if it is
     /// known; else the recorded machine's. Where there is no memory for the largest table, 64 MiB, the recorded machine is
     /// returned.
     #[must_use]
@@ -60,16 +61,32 @@ impl Machine {
         let Ok(mut table) = table else { return Self { l2_bytes, ..recorded } };
         // Written, so that every page is there; with other words than zeros, so that no system shares them.
         table.resize(words, 0x5bd1_e995);
-        let mut load_ns = [0.0; SIZES];
-        let mut floor = 0.0_f64;
-        for (size, ns) in load_ns.iter_mut().enumerate() {
-            let part = &table[..1 << (SMALLEST as usize + 2 * size - 2)];
-            // A larger table is not faster; what says so is noise.
-            floor = floor.max(least((0..4).map(|_| timed(LOADS, || loads(part)))));
-            *ns = floor;
+        let (mut step_ns, mut load_ns, mut wait_ns) =
+            (f64::INFINITY, [f64::INFINITY; SIZES], [f64::INFINITY; SIZES]);
+        // All are timed in turn, and of the rounds the shortest time counts: whatever else a machine does makes one longer.
+        for _ in 0..ROUNDS {
+            step_ns = step_ns.min(timed(STEPS, || steps(black_box(STEPS))));
+            for size in 0..SIZES {
+                let part = &table[..1 << (SMALLEST as usize + 2 * size - 2)];
+                // Other sizes have taken its place in the caches.
+                loads(part);
+                load_ns[size] = load_ns[size].min(timed(LOADS, || loads(part)));
+                wait_ns[size] = wait_ns[size].min(timed(WAITS, || waits(part)));
+            }
         }
-        let step_ns = least((0..4).map(|_| timed(STEPS, || steps(black_box(STEPS)))));
-        Self { l2_bytes, step_ns, load_ns }
+        Self { l2_bytes, step_ns: step_ns.max(LEAST), load_ns: rising(load_ns), wait_ns: rising(wait_ns) }
+    }
+
+    /// Returns this machine as the faster of two measurements of it shows each figure: what else it did made the other longer.
+    #[must_use]
+    pub fn least(self, other: Self) -> Self {
+        let least = |a: [f64; SIZES], b: [f64; SIZES]| core::array::from_fn(|size| a[size].min(b[size]));
+        Self {
+            step_ns: self.step_ns.min(other.step_ns),
+            load_ns: least(self.load_ns, other.load_ns),
+            wait_ns: least(self.wait_ns, other.wait_ns),
+            ..self
+        }
     }
 
     /// Returns this machine with another second-level cache: what was fast up to the size of the old one is so up to that
@@ -78,7 +95,8 @@ impl Machine {
     pub fn with_l2(self, l2_bytes: usize) -> Self {
         let scale = self.l2_bytes.max(1) as f64 / l2_bytes.max(1) as f64;
         let load_ns = core::array::from_fn(|size| self.load_ns(size_bytes(size) * scale));
-        Self { l2_bytes, load_ns, ..self }
+        let wait_ns = core::array::from_fn(|size| self.wait_ns(size_bytes(size) * scale));
+        Self { l2_bytes, load_ns, wait_ns, ..self }
     }
 
     /// Returns the size of a core's second-level cache.
@@ -97,12 +115,40 @@ impl Machine {
     /// another.
     #[must_use]
     pub fn load_ns(&self, bytes: f64) -> f64 {
-        let at = ((bytes.max(1.0).log2() - f64::from(SMALLEST)) / 2.0).clamp(0.0, (SIZES - 1) as f64);
-        let low = (at as usize).min(SIZES - 2);
-        let share = at - low as f64;
-        self.load_ns[low] * (1.0 - share) + self.load_ns[low + 1] * share
+        between(&self.load_ns, bytes)
+    }
+
+    /// Returns the nanoseconds of such a load where the next one waits for it: its place is a [step](Self::step_ns) from what it
+    /// loads.
+    #[must_use]
+    pub fn wait_ns(&self, bytes: f64) -> f64 {
+        between(&self.wait_ns, bytes)
     }
 }
+
+/// Interpolates between tables of measured sizes, over the logarithm of bytes.
+fn between(ns: &[f64; SIZES], bytes: f64) -> f64 {
+    let at = ((bytes.max(1.0).log2() - f64::from(SMALLEST)) / 2.0).clamp(0.0, (SIZES - 1) as f64);
+    let low = (at as usize).min(SIZES - 2);
+    let share = at - low as f64;
+    ns[low] * (1.0 - share) + ns[low + 1] * share
+}
+
+/// Returns the times, each at least that of the smaller tables: a larger table is not faster, and what says so is noise.
+fn rising(mut ns: [f64; SIZES]) -> [f64; SIZES] {
+    let mut floor = LEAST;
+    for ns in &mut ns {
+        floor = floor.max(*ns);
+        *ns = floor;
+    }
+    ns
+}
+
+/// The shortest time in nanoseconds that a machine is taken to need for anything.
+const LEAST: f64 = 1e-3;
+
+/// Rounds of a measurement.
+const ROUNDS: usize = 3;
 
 /// Returns the bytes of the table of this number.
 fn size_bytes(size: usize) -> f64 {
@@ -111,6 +157,9 @@ fn size_bytes(size: usize) -> f64 {
 
 /// Loads that are timed together.
 const LOADS: usize = 1 << 16;
+
+/// Loads that wait for one another and are timed together.
+const WAITS: usize = 1 << 14;
 
 /// Steps that are timed together.
 const STEPS: usize = 1 << 15;
@@ -133,6 +182,15 @@ fn loads(table: &[u32]) {
     black_box(sum);
 }
 
+/// One chain, in which each place is made of the word before.
+fn waits(table: &[u32]) {
+    let mut state = black_box(1);
+    for _ in 0..WAITS {
+        state = step(state ^ u64::from(table[(state >> 38) as usize & (table.len() - 1)]));
+    }
+    black_box(state);
+}
+
 fn steps(count: usize) {
     let mut state = black_box(1_u64);
     for _ in 0..count {
@@ -149,21 +207,18 @@ fn timed(count: usize, work: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64 / count as f64
 }
 
-/// The shortest time: whatever else a machine does makes one longer.
-fn least(times: impl Iterator<Item = f64>) -> f64 {
-    times.fold(f64::INFINITY, f64::min).max(1e-3)
-}
-
-/// Writes `key value...` lines: the cache, a step, and the loads from 16 KiB up, each table four times the one before.
+/// Writes `key value...` lines: the cache, a step, and the loads from 16 KiB up, each table four times the one before: those that
+/// do not wait for one another, and those that do.
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "l2_bytes {}", self.l2_bytes)?;
         writeln!(f, "step_ns {:.3}", self.step_ns)?;
-        write!(f, "load_ns")?;
-        for ns in self.load_ns {
-            write!(f, " {ns:.3}")?;
+        for (name, ns) in [("load_ns", self.load_ns), ("wait_ns", self.wait_ns)] {
+            write!(f, "{name}")?;
+            ns.iter().try_for_each(|ns| write!(f, " {ns:.3}"))?;
+            writeln!(f)?;
         }
-        writeln!(f)
+        Ok(())
     }
 }
 
@@ -181,10 +236,12 @@ impl FromStr for Machine {
         };
         let l2_bytes = number("l2_bytes", field("l2_bytes")?)? as usize;
         let step_ns = number("step_ns", field("step_ns")?)?;
-        let loads: Result<Vec<f64>, _> =
-            field("load_ns")?.split_whitespace().map(|ns| number("load_ns", ns)).collect();
-        let load_ns = loads?.try_into().map_err(|_| MachineError("load_ns"))?;
-        Ok(Self { l2_bytes, step_ns, load_ns })
+        let numbers = |name: &'static str| {
+            let all: Result<Vec<f64>, _> =
+                field(name)?.split_whitespace().map(|ns| number(name, ns)).collect();
+            all?.try_into().map(rising).map_err(|_| MachineError(name))
+        };
+        Ok(Self { l2_bytes, step_ns, load_ns: numbers("load_ns")?, wait_ns: numbers("wait_ns")? })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Chooses an engine by family, table, batch, instruction set and machine, from committed measurements.
+//! Chooses an engine by family, table, batch, instruction set and machine, by a model fitted to measurements.
 //!
 //! Which engine is fastest depends on the use: the fastest over a full table loses over a hundred routes, and one that
 //! needs full vectors loses where keys come one by one. [`choose`] knows rates measured over tables from ten routes to
@@ -22,24 +22,26 @@
 //! # How
 //!
 //! - **Rates** are geometric means of the traffic MATCH and ZIPF (a random address under a random prefix, uniform and
-//!   skewed), on one core. Between two measured tables the logarithm of the time is interpolated over the logarithm of
-//!   the number of ranges, and between two batches the time over the logarithm of their keys.
-//! - **Tables** are compared with measured ones of their [`TableKind`]: with mostly host routes, with many next hops that need
-//!   more than 15 bits, or plain. If no table of the kind was measured, with plain ones.
-//! - **Bytes** are those of the engine once it is built, and estimated before in the same way as rates.
-//! - **Machine**: of the recorded time, what loads took is replaced by what loads of the engine's bytes take on the
-//!   [`Machine`] of the workload, and the rest by what it takes at that machine's speed of arithmetic. The recorded
-//!   machine is the default; [`Machine::here`] measures this one.
+//!   skewed), on one core. They come from a model: a lookup costs steps and loads, and how many of which is fitted for each engine,
+//!   instruction set and batch. Loads cost what the machine takes for tables of the engine's bytes and of its levels. Between two
+//!   batches the time is interpolated over the logarithm of their keys.
+//! - **Monotone**: no rate rises where a table has more ranges, an engine more bytes or a machine slower loads, so noise in
+//!   measurements of one table cannot make a smaller table the slower one.
+//! - **Tables** are of a [`TableKind`]: with mostly host routes, with many next hops that need more than 15 bits, or plain. Each
+//!   kind has costs of its own besides.
+//! - **Bytes** are those of the engine once it is built, and estimated before.
+//! - **Machine**: the recorded one is the default; [`Machine::here`] measures this one.
 //! - **Instruction set**: an engine's best kernels within the given set.
 //! - **Limit on bytes**: by default in proportion to the table and the cache, [`Workload::most_bytes`].
 //! - **Ties**: of the engines within 5 % of the best, the one that takes the fewest bytes.
 //! - **Hysteresis**: the engine in use stays unless another is expected to be more than 10 % faster.
 //!
-//! The test `choices` of `fibula-lab` compares the choices with records of tables that were left out of the fit.
+//! What the model does not know is how skewed the traffic is: `fibula choose --measure --addresses FILE` measures that. The test
+//! `choices` of `fibula-lab` compares the choices with records of tables that were left out of the fit.
 
 mod kind;
 mod machine;
-mod measured;
+mod model;
 #[cfg(test)]
 mod tests;
 
@@ -58,7 +60,8 @@ use crate::simd::{self, Isa};
 pub use kind::TableKind;
 #[doc(hidden)]
 pub use machine::{Machine, MachineError};
-use measured::curves;
+#[doc(hidden)]
+pub use model::{BATCHES, FIGURES, figures};
 
 /// Rates of at least this share of the best one count as equal to it.
 const TIE: f64 = 0.95;
@@ -262,27 +265,24 @@ pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
 #[must_use]
 pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
     let most = wanted.most_bytes::<K>();
-    let ranges = wanted.ranges.max(1) as f64;
-    let kind = measured::kind_for::<K>(wanted);
     let mut all: Vec<Choice<K>> = Vec::new();
     for engine in crate::fib::engines::<K>() {
-        let of_it =
-            |curve: &&measured::Curve| curve.engine == engine.name && curve.serves::<K>(kind, wanted.isa);
+        let of_it = |cost: &&model::Cost| cost.engine == engine.name && cost.serves::<K>(wanted.isa);
         // The largest set within the wanted one: what lookups will run.
-        let Some(curve) = curves().iter().filter(of_it).max_by_key(|curve| curve.isa) else { continue };
+        let Some(cost) = model::costs().iter().filter(of_it).max_by_key(|cost| cost.isa) else { continue };
         let built = known.iter().find(|known| known.engine == engine.name);
         let bytes = match built {
             Some(Known { lookup_bytes: None, .. }) => continue,
             Some(Known { lookup_bytes: Some(bytes), .. }) => *bytes,
-            None => curve.bytes(ranges) as usize,
+            None => model::expected_bytes::<K>(wanted, engine.name).unwrap_or(usize::MAX),
         };
         // What is only estimated may turn out smaller.
         let slack = if built.is_some() { 0 } else { most / 4 };
         if bytes > most.saturating_add(slack) {
             continue;
         }
-        let ns = curve.ns(ranges, bytes as f64, wanted.batch, &wanted.machine);
-        let (isa, batch, is_built) = (curve.isa, wanted.batch, built.is_some());
+        let ns = cost.ns(wanted, bytes);
+        let (isa, batch, is_built) = (cost.isa, wanted.batch, built.is_some());
         let (mlps, reason) = (1e3 / ns, Reason::Fastest);
         // In its place at once: they are few, and a sort is a lot of code.
         let at = all.partition_point(|faster| faster.mlps.total_cmp(&mlps).is_ge());

@@ -1,61 +1,74 @@
 //! How choices are made. How good they are is for `fibula-lab` to judge, from records.
 
-use super::measured::curves;
+use super::model::costs;
 use super::*;
 use crate::net::{NextHop, Route, RouteSlice};
 
-/// Every table that was measured, in two batches.
-fn measured_workloads<K: Key>() -> Vec<Workload> {
-    let mut workloads: Vec<Workload> = Vec::new();
-    for curve in curves().iter().filter(|curve| curve.family == K::FAMILY.name()) {
-        for (point, batch) in curve.points.iter().flat_map(|point| [(point, 1), (point, 256)]) {
-            let ranges = point.ranges as usize;
-            let (mut host_routes, mut wide_routes) = (0, 0);
-            match curve.kind {
-                TableKind::Plain => {}
-                TableKind::Hosts => host_routes = ranges,
-                TableKind::Wide => wide_routes = ranges,
-            }
-            let wanted = Workload {
-                ranges,
-                routes: ranges,
-                host_routes,
-                wide_routes,
-                batch,
-                isa: curve.isa,
-                max_bytes: Some(usize::MAX),
-                ..Workload::default()
-            };
-            if !workloads.contains(&wanted) {
-                workloads.push(wanted);
+/// Numbers of ranges, in all sizes of tables.
+const RANGES: [usize; 12] =
+    [1, 13, 50, 141, 700, 3_000, 10_000, 50_000, 108_000, 260_000, 470_000, 1_300_000];
+
+/// Tables of every size and kind, for every set, in two batches.
+fn workloads<K: Key>() -> Vec<Workload> {
+    let mut all: Vec<Workload> = Vec::new();
+    for isa in costs().iter().filter(|cost| cost.family == K::FAMILY.name()).map(|cost| cost.isa) {
+        for (ranges, batch) in RANGES.into_iter().flat_map(|ranges| [(ranges, 1), (ranges, 256)]) {
+            for kind in TableKind::ALL {
+                let wanted = Workload { batch, isa, max_bytes: Some(usize::MAX), ..of_kind(kind, ranges) };
+                if !all.contains(&wanted) {
+                    all.push(wanted);
+                }
             }
         }
     }
-    workloads
+    all
+}
+
+/// A table of this kind with as many routes as ranges.
+fn of_kind(kind: TableKind, ranges: usize) -> Workload {
+    let all_if = |one: TableKind| if kind == one { ranges } else { 0 };
+    Workload {
+        ranges,
+        routes: ranges,
+        host_routes: all_if(TableKind::Hosts),
+        wide_routes: all_if(TableKind::Wide),
+        ..Workload::default()
+    }
 }
 
 #[test]
-fn rates_of_measured_tables_are_those_that_were_measured() {
-    let machine = Machine::recorded();
-    for curve in curves() {
-        for point in &curve.points {
-            for (number, &batch) in measured::BATCHES.iter().enumerate() {
-                let ns = curve.ns(point.ranges, point.bytes, batch, &machine);
-                assert!((ns / point.ns[number] - 1.0).abs() < 1e-6, "{} {batch}", curve.engine);
+fn costs_never_fall_with_ranges_bytes_or_a_slower_machine() {
+    let slower = Machine::recorded().with_l2(Machine::recorded().l2_bytes() / 4);
+    for cost in costs() {
+        for (kind, batch) in TableKind::ALL.into_iter().flat_map(|kind| BATCHES.map(|batch| (kind, batch))) {
+            let ns =
+                |ranges: usize, bytes: usize| cost.ns(&Workload { batch, ..of_kind(kind, ranges) }, bytes);
+            for (ranges, bytes) in
+                RANGES.into_iter().flat_map(|ranges| [(ranges, 8 * ranges), (ranges, 1 << 25)])
+            {
+                let least = ns(ranges, bytes);
+                assert!(least > 0.0 && least.is_finite(), "{} {kind} {batch} {ranges}", cost.engine);
+                assert!(ns(2 * ranges, bytes) >= least && ns(ranges, 2 * bytes) >= least, "{}", cost.engine);
+                let wanted = Workload { batch, machine: slower, ..of_kind(kind, ranges) };
+                assert!(cost.ns(&wanted, bytes) >= least, "{}", cost.engine);
             }
-            // Between two batches and above the largest.
-            let [low, high] = [32, 64].map(|batch| curve.ns(point.ranges, point.bytes, batch, &machine));
-            let between = curve.ns(point.ranges, point.bytes, 48, &machine);
-            assert!(between >= low.min(high) - 1e-9 && between <= low.max(high) + 1e-9);
-            let [most, more] = [1024, 5000].map(|batch| curve.ns(point.ranges, point.bytes, batch, &machine));
-            assert_eq!(most, more);
         }
+    }
+}
+
+#[test]
+fn between_two_batches_a_cost_is_between_theirs_and_above_the_largest_it_is_that_one() {
+    for cost in costs() {
+        let ns = |batch| cost.ns(&Workload { batch, ..of_kind(TableKind::Plain, 100_000) }, 1 << 20);
+        let [low, between, high] = [32, 48, 64].map(ns);
+        assert!(between >= low.min(high) - 1e-9 && between <= low.max(high) + 1e-9);
+        assert_eq!(ns(1024), ns(5000));
     }
 }
 
 #[test]
 fn the_fastest_is_chosen_unless_a_smaller_one_is_as_fast() {
-    for wanted in measured_workloads::<u32>() {
+    for wanted in workloads::<u32>() {
         let ranked = rank::<u32>(&wanted);
         assert!(ranked.windows(2).all(|pair| pair[0].mlps >= pair[1].mlps));
         let choice = choose::<u32>(&wanted, None).unwrap();
@@ -66,7 +79,7 @@ fn the_fastest_is_chosen_unless_a_smaller_one_is_as_fast() {
 
 #[test]
 fn what_is_in_use_stays_until_another_is_a_tenth_faster() {
-    for wanted in measured_workloads::<u128>() {
+    for wanted in workloads::<u128>() {
         let ranked = rank::<u128>(&wanted);
         let fastest = ranked[0];
         for choice in &ranked {
@@ -151,7 +164,10 @@ fn a_slower_machine_is_expected_to_be_slower() {
     let half = format!("l2_bytes 1000000\nstep_ns {}\n", 2.0 * recorded.step_ns());
     let loads: Vec<String> =
         (7..14).map(|size| format!("{}", 2.0 * recorded.load_ns(f64::exp2(2.0 * f64::from(size))))).collect();
-    let half: Machine = format!("{half}load_ns {}", loads.join(" ")).parse().unwrap();
+    let waits: Vec<String> =
+        (7..14).map(|size| format!("{}", 2.0 * recorded.wait_ns(f64::exp2(2.0 * f64::from(size))))).collect();
+    let half = format!("{half}load_ns {}\nwait_ns {}", loads.join(" "), waits.join(" "));
+    let half: Machine = half.parse().unwrap();
     assert!((rate(half) * 2.0 / rate(recorded) - 1.0).abs() < 1e-3);
 }
 
@@ -162,11 +178,13 @@ fn a_machine_is_measured_once_and_read_back() {
     assert!(here.step_ns() > 0.0 && here.load_ns(1e9) >= here.load_ns(1e4));
     let read: Machine = here.to_string().parse().unwrap();
     assert!((read.step_ns() - here.step_ns()).abs() < 1e-3 && read.l2_bytes() == here.l2_bytes());
-    for text in ["", "l2_bytes 1\nstep_ns 1", "l2_bytes 1\nstep_ns -1\nload_ns 1 1 1 1 1 1 1"] {
-        let error = text.parse::<Machine>().unwrap_err();
+    let whole = "l2_bytes 1\nstep_ns 1\nload_ns 1 1 1 1 1 1 1\nwait_ns 1 1 2 1 1 1 3";
+    // A larger table is not faster.
+    assert_eq!(whole.parse::<Machine>().unwrap().wait_ns(1e6), 2.0);
+    for (from, to) in [("wait_ns", "waits_ns"), ("step_ns 1", "step_ns -1"), ("1 3", "3"), ("1 3", "1 nan")] {
+        let error = whole.replace(from, to).parse::<Machine>().unwrap_err();
         assert!(error.to_string().contains("measure it again"));
     }
-    assert!("l2_bytes 1\nstep_ns 1\nload_ns 1 1 1 1 1 1 nan".parse::<Machine>().is_err());
 }
 
 #[test]
@@ -196,12 +214,10 @@ fn tables_have_a_kind() {
 }
 
 #[test]
-fn every_kind_was_measured_for_both_families() {
-    for (kind, isa) in
-        TableKind::ALL.into_iter().flat_map(|kind| Isa::ALL.iter().map(move |&isa| (kind, isa)))
-    {
-        assert!(curves().iter().any(|curve| curve.serves::<u32>(kind, isa)), "{kind} {isa}");
-        assert!(curves().iter().any(|curve| curve.serves::<u128>(kind, isa)), "{kind} {isa}");
+fn every_set_was_measured_for_both_families() {
+    for &isa in Isa::ALL {
+        assert!(costs().iter().any(|cost| cost.serves::<u32>(isa)), "{isa}");
+        assert!(costs().iter().any(|cost| cost.serves::<u128>(isa)), "{isa}");
     }
 }
 
@@ -218,19 +234,8 @@ fn wide_next_hops_are_expected_to_cost_what_was_measured() {
 }
 
 #[test]
-fn a_kind_that_was_not_measured_is_compared_with_plain_tables() {
-    type Key = crate::net::Toy<8>;
-    for kind in TableKind::ALL {
-        let wanted = Workload {
-            routes: 100,
-            host_routes: if kind == TableKind::Hosts { 100 } else { 0 },
-            wide_routes: if kind == TableKind::Wide { 100 } else { 0 },
-            ..Workload::default()
-        };
-        assert_eq!(wanted.kind(), kind);
-        assert_eq!(measured::kind_for::<Key>(&wanted), TableKind::Plain);
-        assert_eq!(measured::kind_for::<u32>(&wanted), kind);
-    }
+fn no_engine_was_measured_for_narrow_keys() {
+    assert!(rank::<crate::net::Toy<8>>(&Workload::default()).is_empty());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Writes `auto/measured.csv`, the measurements from which the library chooses an engine, or checks that it is up to date.
+//! Writes `auto/model.csv`, the model by which the library chooses an engine, or checks that it is up to date.
 
 use std::error::Error;
 use std::fs;
@@ -12,5 +12,5 @@ const BASE: &str = "records/choices/amd-epyc-zen-4.txt";
 
 pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
     let fitted = choice::fit(&fs::read_to_string(root().join(BASE))?.parse()?);
-    generated.finish(&[("crates/fibula/src/auto/measured.csv".to_owned(), fitted)])
+    generated.finish(&[("crates/fibula/src/auto/model.csv".to_owned(), fitted)])
 }

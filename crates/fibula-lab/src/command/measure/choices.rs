@@ -20,9 +20,16 @@ fn folder() -> PathBuf {
 pub(super) fn record(parts: &[String]) -> Outcome {
     let machine = Machine::this();
     let path = folder().join(format!("{}.txt", machine.slug()));
-    let before = fs::read_to_string(&path).ok().map(|text| text.parse::<MachineRecord>()).transpose()?;
-    let mut tables = before.map(|before| before.tables).unwrap_or_default();
-    let machine = fibula::auto::Machine::measure(machine.l2_bytes());
+    let calibrate = || fibula::auto::Machine::measure(machine.l2_bytes());
+    // A whole record replaces one that can no longer be read.
+    let before = match fs::read_to_string(&path) {
+        Ok(text) if !parts.is_empty() => Some(text.parse::<MachineRecord>()?),
+        _ => None,
+    };
+    let (mut calibrated, mut tables) = match before {
+        Some(MachineRecord { machine, tables }) => (machine.least(calibrate()), tables),
+        None => (calibrate(), Vec::new()),
+    };
     fs::create_dir_all(folder())?;
     let plans: Vec<_> = [Family::Ipv4, Family::Ipv6].into_iter().flat_map(choice::tables).collect();
     let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(&**part));
@@ -37,7 +44,8 @@ pub(super) fn record(parts: &[String]) -> Outcome {
         let place = |name: &str| plans.iter().position(|plan| plan.name == name);
         tables.sort_by_key(|table| place(&table.name));
         tables.retain(|table| place(&table.name).is_some());
-        fs::write(&path, MachineRecord { machine, tables: tables.clone() }.to_string())?;
+        calibrated = calibrated.least(calibrate());
+        fs::write(&path, MachineRecord { machine: calibrated, tables: tables.clone() }.to_string())?;
     }
     println!("{}: {} tables", path.display(), tables.len());
     Ok(())

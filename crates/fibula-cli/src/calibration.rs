@@ -1,0 +1,115 @@
+//! What lookups cost on this machine: measured once, and kept in a file that is read from then on.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use fibula::auto::Machine;
+use fibula_workload::machine::Machine as Described;
+use tempfile::NamedTempFile;
+
+use crate::messages::Messages;
+
+/// Most bytes of a calibration: a few lines.
+const MOST_BYTES: u64 = 4_096;
+
+/// The line that names the processor.
+const CPU: &str = "cpu ";
+
+/// Returns this machine, from the file at this path, or from that in the user's cache. Where there is no such file, the machine is
+/// measured in about 50 ms and the file written. No trouble with the file stops the command: the machine is measured then, and
+/// a warning says why if the user has named the file.
+pub(crate) fn here(path: Option<&Path>, messages: Messages) -> Machine {
+    let described = Described::this();
+    let measure = || Machine::measure(described.l2_bytes());
+    let cpu = described.name();
+    let cached = cached(&described.slug(), |name| env::var_os(name).map(PathBuf::from));
+    let Some(file) = path.map(Path::to_owned).or(cached) else { return measure() };
+    let trouble = match read(&file, &cpu) {
+        Ok(Some(machine)) => return machine,
+        Ok(None) => None,
+        Err(trouble) => Some(trouble),
+    };
+    let machine = measure();
+    // A file of the user's that is no calibration of this machine may be anything: it stays as it is.
+    let is_ours = path.is_none() || trouble.is_none();
+    let trouble =
+        if is_ours { write(&file, &cpu, &machine).err().map(|error| error.to_string()) } else { trouble };
+    if let (Some(path), Some(trouble)) = (path, trouble) {
+        messages.warning(format_args!("{}: {trouble}; measured this machine again", path.display()));
+    }
+    machine
+}
+
+/// Returns the path of the calibration in the user's cache, if there is one: the XDG Base Directory Specification ignores paths that
+/// are not absolute.
+fn cached(slug: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("fibula").join(format!("calibration-{slug}.txt")))
+}
+
+/// Reads a calibration; `None` if there is no file.
+fn read(path: &Path, cpu: &str) -> Result<Option<Machine>, String> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    // A pipe or a device might never end.
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err("not a file".to_owned());
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    match text.lines().find_map(|line| line.strip_prefix(CPU)) {
+        Some(named) if named == cpu => text.parse().map(Some).map_err(|error| format!("{error}")),
+        Some(other) => Err(format!("a calibration of another processor, {other}")),
+        None => Err("not a calibration".to_owned()),
+    }
+}
+
+/// Writes the whole file or none, so that no other process reads a part.
+fn write(path: &Path, cpu: &str, machine: &Machine) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = NamedTempFile::new_in(folder)?;
+    write!(file, "{CPU}{cpu}\n{machine}")?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_that_of_the_user() {
+        let of = |xdg: Option<&str>, home: Option<&str>| {
+            cached("cpu", |name| if name == "HOME" { home } else { xdg }.map(PathBuf::from))
+        };
+        let file = |cache: &str| Some(Path::new(cache).join("fibula/calibration-cpu.txt"));
+        assert_eq!(of(Some("/cache"), Some("/home/me")), file("/cache"));
+        assert_eq!(of(None, Some("/home/me")), file("/home/me/.cache"));
+        assert_eq!(of(Some("cache"), Some("/home/me")), file("/home/me/.cache"));
+        assert_eq!(of(Some(""), None), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/calibration.txt");
+        assert_eq!(read(&path, "one"), Ok(None));
+        let machine = Machine::recorded();
+        write(&path, "one", &machine).unwrap();
+        assert_eq!(read(&path, "one"), Ok(Some(machine)));
+        assert!(read(&path, "another").unwrap_err().contains("another processor, one"));
+        assert!(read(folder.path(), "one").is_err());
+        let text = fs::read_to_string(&path).unwrap();
+        for damaged in [&text[..text.len() / 2], "", "cpu one\n", &text.replace("step_ns", "steps")] {
+            fs::write(&path, damaged).unwrap();
+            assert!(read(&path, "one").is_err(), "{damaged}");
+        }
+    }
+}
