@@ -65,6 +65,40 @@ impl<'a> StoredWords<'a> {
     }
 }
 
+/// Most arrays of an engine that changes in place.
+pub const ARRAYS: usize = 4;
+
+/// The most words that each array may have, by its number. The default limits none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rooms(pub [usize; ARRAYS]);
+
+impl Default for Rooms {
+    fn default() -> Self {
+        Self([usize::MAX; ARRAYS])
+    }
+}
+
+impl Rooms {
+    /// Returns the first array that has more words than its room, by the words that each has.
+    #[must_use]
+    pub fn exceeded_by(&self, words: &[usize]) -> Option<RoomExceeded> {
+        let all = (0u8..).zip(words.iter().zip(self.0));
+        let mut exceeded = all.filter(|(_, (words, room))| *words > room);
+        exceeded.next().map(|(array, (&words, room))| RoomExceeded { array, words, room })
+    }
+}
+
+/// An array that has no room for its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoomExceeded {
+    /// The number of the array.
+    pub array: u8,
+    /// The words that it has, or needs at least.
+    pub words: usize,
+    /// The words that it may have.
+    pub room: usize,
+}
+
 /// Why changes could not be prepared in place.
 #[derive(Debug)]
 pub enum PrepareError {
@@ -149,6 +183,15 @@ pub trait InPlace<K: Key>: Send + Sync {
             self.abandon();
             BuildError::memory(self.name(), error)
         })
+    }
+
+    /// Limits the words of each array from now on. A change that needs more must be made by a build, whose result may be
+    /// smaller. Without an implementation an engine takes no limits.
+    ///
+    /// # Errors
+    /// When an array has more words already. Nothing is limited then.
+    fn limit(&mut self, rooms: &Rooms) -> Result<(), RoomExceeded> {
+        rooms.exceeded_by(&[usize::MAX - 1; ARRAYS]).map_or(Ok(()), Err)
     }
 
     /// Returns the most units that publishing retires.

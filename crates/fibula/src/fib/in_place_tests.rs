@@ -61,6 +61,12 @@ impl Mirror {
         }
     }
 
+    /// Asserts that no array has more words than its room.
+    pub fn assert_within(&self, rooms: &super::in_place::Rooms) {
+        let words: Vec<usize> = self.arrays.iter().map(Vec::len).collect();
+        assert_eq!(rooms.exceeded_by(&words), None);
+    }
+
     /// Asserts that it has the words in use of an engine.
     pub fn assert_equals<K: Key>(&self, editor: &dyn InPlace<K>) {
         let mut now = Self::default();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::aggregate::Aggregated;
-use crate::fib::in_place::{self, Publication};
+use crate::fib::in_place::{self, Publication, RoomExceeded, Rooms};
 use crate::fib::registry::Engine;
 use crate::fib::{Applied, Fib};
 use crate::memory::{Limits, Memory, OutOfMemory};
@@ -38,6 +38,8 @@ pub(crate) struct FamilyWriter<K: Key> {
     growth: Option<Growth<K>>,
     /// Bytes that lookups read and number of routes, when the structure was built.
     built: [usize; 2],
+    /// What the listener has room for.
+    rooms: Rooms,
 }
 
 /// An engine is rebuilt once its memory has grown by 1/BLOAT since the last build, and by at least BLOAT_LEAST bytes.
@@ -102,6 +104,7 @@ impl<K: Key> FamilyWriter<K> {
             from: 0,
             growth: None,
             built: [0, routes],
+            rooms: Rooms::default(),
         };
         family.built[0] = family.structure_memory().lookup_bytes;
         Ok(family)
@@ -135,11 +138,44 @@ impl<K: Key> FamilyWriter<K> {
         atomic: bool,
         outcome: &mut Outcome,
     ) -> Result<PreparedChange<K>, TableError> {
-        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when, compact, atomic));
+        let ready = self
+            .change(changes, outcome)
+            .and_then(|()| self.prepare_engine(when, compact, atomic))
+            .and_then(|ready| self.within_rooms(ready));
         if ready.is_err() {
             self.undo();
         }
         ready
+    }
+
+    /// Returns a prepared change, unless it replaces the engine by one that the listener has no room for.
+    fn within_rooms(&self, mut ready: PreparedChange<K>) -> Result<PreparedChange<K>, TableError> {
+        if let PreparedChange::Replace(Replacement { serving: Serving::InPlace(editor), .. }) = &mut ready {
+            editor.limit(&self.rooms).map_err(|exceeded| self.no_room(exceeded))?;
+        }
+        Ok(ready)
+    }
+
+    /// Limits the words of each array, in this engine and in those that follow it.
+    ///
+    /// # Errors
+    /// When an array has more words already. Nothing is limited then.
+    pub(super) fn limit(&mut self, rooms: Rooms) -> Result<(), TableError> {
+        if let Serving::InPlace(editor) = &mut self.serving {
+            editor.limit(&rooms).map_err(|exceeded| self.no_room(exceeded))?;
+        }
+        self.rooms = rooms;
+        Ok(())
+    }
+
+    fn no_room(&self, exceeded: RoomExceeded) -> TableError {
+        let RoomExceeded { array, words, room } = exceeded;
+        TableError::Room { family: K::FAMILY, engine: self.engine.name, array, words, room }
+    }
+
+    /// Returns what the listener has room for.
+    pub(super) fn rooms(&self) -> Rooms {
+        self.rooms
     }
 
     fn change(&mut self, changes: &[Change<K>], outcome: &mut Outcome) -> Result<(), TableError> {
@@ -191,7 +227,7 @@ impl<K: Key> FamilyWriter<K> {
         let routes = aggregated.as_ref().map_or(&rib, Aggregated::rib);
         let serving = Serving::build(&self.engine, routes, self.limits)?;
         let routes = Some(Box::new(Whole { rib, aggregated }));
-        Ok(PreparedChange::Replace(Replacement { serving, routes, missed: Vec::new() }))
+        self.within_rooms(PreparedChange::Replace(Replacement { serving, routes, missed: Vec::new() }))
     }
 
     /// Updates the counts of routes by next hop for the present changes.

@@ -1,6 +1,6 @@
 //! Reports of the words that a table stores, for a copy of its engines elsewhere.
 
-use crate::fib::in_place::{self, Publication};
+use crate::fib::in_place::{self, Publication, Rooms};
 use crate::memory::Words;
 use crate::net::Family;
 
@@ -100,6 +100,7 @@ pub(super) struct Notifier<'a> {
     pub(super) family: Family,
     pub(super) generation: u32,
     pub(super) engine: &'static str,
+    pub(super) rooms: Rooms,
 }
 
 impl Publication for Notifier<'_> {
@@ -117,8 +118,9 @@ impl Publication for Notifier<'_> {
     }
 
     fn stored(&mut self, stored: in_place::StoredWords<'_>) {
-        let Self { family, generation, .. } = *self;
+        let Self { family, generation, rooms, .. } = *self;
         let in_place::StoredWords { array, first, room, words, is_whole } = stored;
+        let room = room.min(rooms.0.get(usize::from(array)).copied().unwrap_or(usize::MAX));
         self.listener.stored(&Stored { family, generation, array, first, room, words, is_whole });
     }
 }

@@ -8,12 +8,12 @@ use std::thread;
 use crate::engines::{Dir18Lines, Dir248, DirBtree, PlanB, RangeBtree};
 use crate::fib::in_place_tests::Mirror;
 use crate::memory::Limits;
-use crate::net::{Change, Family, NextHop, Route};
+use crate::net::{Change, Dual, Family, NextHop, Prefix, Route};
 use crate::random::Random;
 use crate::rib::{DualRib, Rib};
 
 use super::tests::{V4, V6};
-use super::{Listener, Options, Stored, Structure, Table, TableKey};
+use super::{Listener, Options, Rooms, Stored, Structure, Table, TableError, TableKey};
 
 /// What was told of one family, or of both.
 #[derive(Default)]
@@ -182,8 +182,7 @@ fn a_copy_follows_changes_that_wait() {
 fn a_structure_that_is_built_in_the_background_is_told_of() {
     let options = Options { background: true, ..Options::default() };
     let routes = |count: u32| {
-        (0..count)
-            .map(|at| Route::new(crate::net::Prefix::<u32>::masked(at << 10, 24).unwrap(), hop(1 + at % 999)))
+        (0..count).map(|at| Route::new(Prefix::<u32>::masked(at << 10, 24).unwrap(), hop(1 + at % 999)))
     };
     let mut rib = Rib::default();
     for route in routes(40_000) {
@@ -210,7 +209,7 @@ fn hop(id: u32) -> NextHop {
 #[test]
 fn structures_without_arrays_that_change_are_named() {
     let table = Table::from_routes(DualRib::default(), Options::of::<RangeBtree, PlanB>()).unwrap();
-    let prefix: crate::net::Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
     let _ = table.insert(prefix, hop(1)).unwrap();
     let copy = Shared::default();
     table.listen(copy.clone()).unwrap();
@@ -237,14 +236,111 @@ fn a_listener_that_panics_leaves_lookups_as_they_are() {
     let table =
         Table::from_routes(DualRib::default(), Options { limits: Limits::default(), ..Options::default() })
             .unwrap();
-    let prefix: crate::net::Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
     let _ = table.insert(prefix, hop(1)).unwrap();
     let mut reader = table.reader().unwrap();
     table.listen(Panics).unwrap();
     let handle = table.clone();
     assert!(thread::spawn(move || handle.insert(prefix, hop(2))).join().is_err());
-    assert_eq!(table.remove(prefix), Err(super::TableError::Poisoned));
+    assert_eq!(table.remove(prefix), Err(TableError::Poisoned));
     assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(1)));
+}
+
+/// Fills a table until a listener that has no room left refuses a change. Returns the array that was full.
+fn outgrows<K: TableKey>(options: Options, rooms: [usize; 4], len: u8) -> u8 {
+    let table = Table::from_routes(DualRib::default(), options).unwrap();
+    let copy = Shared::default();
+    let rooms = Rooms(rooms);
+    let of = |family| if family == K::FAMILY { rooms } else { Rooms::default() };
+    table.listen_within(copy.clone(), Dual::new(of(Family::Ipv4), of(Family::Ipv6))).unwrap();
+    let mut rib = Rib::<K>::default();
+    let mut random = Random(29);
+    let (mut refused, mut full, mut rounds) = (0, None, 0);
+    while refused < 12 {
+        rounds += 1;
+        let before = table.statistics().unwrap().totals.version;
+        assert!(rounds < 5_000, "nothing is full");
+        let changes: Vec<Change<K>> = (0..64)
+            .map(|_| {
+                // All over the space, so that no prefix is taken twice for long.
+                let high = u128::from(random.below(1 << 31)) << (K::BITS - 31);
+                let bits = high | u128::from(random.below(1 << 16));
+                let prefix = Prefix::masked(K::from_bits(bits), len - 4 * random.below(2) as u8).unwrap();
+                Change::Insert(Route::new(prefix, hop(1 + random.below(200) as u32)))
+            })
+            .collect();
+        let is_refused = match table.apply(&changes) {
+            Ok(_) => {
+                rib.apply(&changes).unwrap();
+                false
+            }
+            Err(TableError::Room { family, array, words, room, .. }) => {
+                assert!(family == K::FAMILY && words > room && room == rooms.0[usize::from(array)]);
+                assert_eq!(table.statistics().unwrap().totals.version, before);
+                (refused, full) = (refused + 1, Some(array));
+                true
+            }
+            Err(other) => panic!("{other}"),
+        };
+        if is_refused && refused % 3 == 0 {
+            // Changes that need less are made: what is left after them has room.
+            let gone: Vec<_> = rib.iter().step_by(3).map(|route| Change::Remove(route.prefix)).collect();
+            if table.apply(&gone).is_ok() {
+                rib.apply(&gone).unwrap();
+            }
+        }
+        // Not every time, because a comparison is of all words.
+        if is_refused || rounds % 32 == 0 {
+            let keys: Vec<K> = changes.iter().map(|change| change.prefix().addr()).collect();
+            agrees(&table, &copy, &rib, &keys);
+            copy.with(|copy| copy.family(K::FAMILY).mirror.assert_within(&rooms));
+        }
+    }
+    table.check().unwrap();
+    full.unwrap()
+}
+
+#[test]
+fn a_table_that_outgrows_its_listener_is_refused_and_serves() {
+    let lines = Options::of::<Dir18Lines, DirBtree>();
+    let all = usize::MAX;
+    assert_eq!(outgrows::<u32>(Options::default(), [all, 9_000, all, all], 24), 1);
+    assert_eq!(outgrows::<u32>(lines, [all, 16 * 900, all, all], 24), 1);
+    assert_eq!(outgrows::<u32>(lines, [all, all, 1_000, all], 24), 2);
+    assert_eq!(outgrows::<u32>(lines, [all, all, all, 5_000], 28), 3);
+    assert_eq!(outgrows::<u128>(Options::default(), [2_000, all, all, all], 40), 0);
+    assert_eq!(outgrows::<u128>(Options::default(), [all, 16 * 300, all, all], 60), 1);
+    assert_eq!(outgrows::<u128>(Options::default(), [all, all, 4_000, all], 100), 2);
+}
+
+#[test]
+fn a_listener_without_room_is_not_taken() {
+    let table = Table::new().unwrap();
+    let few = |array: usize| {
+        let mut rooms = [usize::MAX; 4];
+        rooms[array] = 1;
+        Rooms(rooms)
+    };
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let _ = table.insert(prefix, hop(1)).unwrap();
+    let first = Shared::default();
+    table.listen(first.clone()).unwrap();
+    for rooms in [Dual::new(few(1), Rooms::default()), Dual::new(Rooms::default(), few(0))] {
+        let refused = table.listen_within(Shared::default(), rooms);
+        assert!(matches!(refused, Err(TableError::Room { words, room: 1, .. }) if words > 1), "{refused:?}");
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains("has room for 1: make the copy again with more room"), "{message}");
+    }
+    // The first listener still listens, and nothing limits the table.
+    let _ = table.insert(prefix, hop(2)).unwrap();
+    assert_eq!(copy_version(&first), table.statistics().unwrap().totals.version);
+    // An engine that is rebuilt at every change has no arrays, so nothing of it is limited.
+    let rebuilt = Table::from_routes(DualRib::default(), Options::of::<RangeBtree, PlanB>()).unwrap();
+    rebuilt.listen_within(Shared::default(), Dual::new(few(0), few(0))).unwrap();
+}
+
+fn copy_version(copy: &Shared) -> u64 {
+    copy.with(|copy| copy.version)
 }
 
 #[test]

@@ -43,6 +43,8 @@ mod tests;
 mod uses;
 mod writer;
 
+#[doc(hidden)]
+pub use crate::fib::in_place::Rooms;
 pub(crate) use epoch::{Domain, RetireList};
 pub(crate) use held::{Hold, TableGuard};
 #[doc(hidden)]

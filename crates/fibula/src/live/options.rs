@@ -8,7 +8,7 @@ use crate::engines::{Dir17Bitmap, DirBtree, EngineType};
 use crate::fib::BuildError;
 use crate::fib::registry::Engine;
 use crate::memory::{Limits, OutOfMemory};
-use crate::net::Key;
+use crate::net::{Family, Key};
 use crate::rib::RibError;
 use crate::vrf::Vrf;
 
@@ -136,6 +136,19 @@ pub enum TableError {
         /// Bytes that were replaced and are not free.
         retired_bytes: usize,
     },
+    /// The listener has no room for the words of an engine: see [`Table::listen_within`](super::Table::listen_within).
+    Room {
+        /// The family.
+        family: Family,
+        /// The engine.
+        engine: &'static str,
+        /// The number of the array.
+        array: u8,
+        /// The words that it has, or needs at least.
+        words: usize,
+        /// The words that the listener has room for.
+        room: usize,
+    },
     /// There is no such VRF.
     UnknownVrf(Vrf),
     /// There are as many VRFs as the options allow, or readers may still hold the numbers of dropped ones.
@@ -164,6 +177,11 @@ impl fmt::Display for TableError {
                 f,
                 "reader {reader} has been pinned for {versions} changes: {retired_bytes} bytes that they replaced cannot \
                  be freed; end its pin or refresh it, or raise the limit on retired bytes"
+            ),
+            Self::Room { family, engine, array, words, room } => write!(
+                f,
+                "array {array} of {engine} ({family}) needs {words} words, and the copy that follows the table has room for \
+                 {room}: make the copy again with more room"
             ),
             Self::UnknownVrf(vrf) => write!(f, "there is no VRF {vrf}"),
             Self::NoVrfLeft { vrfs } => write!(

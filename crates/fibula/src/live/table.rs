@@ -16,6 +16,7 @@ use super::listener::Listener;
 use super::options::{Options, Outcome, TableError};
 use super::root::TableRoots;
 use super::writer::TableWriter;
+use crate::fib::in_place::Rooms;
 
 /// A routing table that changes while other threads look addresses up in it.
 ///
@@ -350,6 +351,14 @@ impl Table {
         Ok(writer.families.v4.rib.len() + writer.families.v6.rib.len())
     }
 
+    /// Returns the number of routes of one family.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn len_of<K: TableKey>(&self) -> Result<usize, TableError> {
+        Ok(K::rib(&*self.lock()?).len())
+    }
+
     /// Returns whether the table has no routes.
     ///
     /// # Errors
@@ -423,10 +432,47 @@ impl Table {
     /// # Errors
     /// When a thread panicked in a change.
     pub fn listen(&self, listener: impl Listener + 'static) -> Result<(), TableError> {
-        let previous = self.lock()?.listen(&self.shared.domain, Some(Box::new(listener)));
+        self.listen_within(listener, Dual::default())
+    }
+
+    /// Like [`listen`](Self::listen), for a listener whose copy cannot grow: `rooms` are the most words of each array, by
+    /// family. A change that needs more is refused with [`TableError::Room`], unless an engine that is built again needs less.
+    /// The table and the copy then still have everything from before.
+    ///
+    /// ```
+    /// use fibula::Table;
+    /// use fibula::live::{Listener, Rooms, Stored, Structure, TableError};
+    /// use fibula::net::{Dual, NextHop, Prefix};
+    ///
+    /// struct Mirror;
+    /// impl Listener for Mirror {
+    ///     fn structure(&mut self, _: &Structure<'_>) {}
+    ///     fn stored(&mut self, stored: &Stored<'_>) {
+    ///         assert!(stored.array != 1 || stored.first + stored.words.len() <= 4_096);
+    ///     }
+    /// }
+    ///
+    /// let table = Table::new()?;
+    /// let rooms = Rooms([usize::MAX, 4_096, usize::MAX, usize::MAX]);
+    /// table.listen_within(Mirror, Dual::new(rooms, Rooms::default()))?;
+    /// let hop = NextHop::try_from(1)?;
+    /// let mut prefixes = (0u32..1 << 17).map(|at| Prefix::<u32>::masked(at << 15 | 1 << 8, 24));
+    /// let refused = prefixes.find_map(|prefix| table.insert(prefix.ok()?, hop).err());
+    /// assert!(matches!(refused, Some(TableError::Room { array: 1, room: 4_096, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the table has outgrown the rooms already, or an engine takes no limits; the previous listener then stays. When a
+    /// thread panicked in a change.
+    pub fn listen_within(
+        &self,
+        listener: impl Listener + 'static,
+        rooms: Dual<Rooms, Rooms>,
+    ) -> Result<(), TableError> {
+        let previous = self.lock()?.listen(&self.shared.domain, Some(Box::new(listener)), rooms);
         // After the lock is released, because what a listener drops may call this table.
-        drop(previous);
-        Ok(())
+        previous.map(drop)
     }
 
     /// Removes the listener that [`listen`](Self::listen) set, and returns it.
@@ -434,7 +480,7 @@ impl Table {
     /// # Errors
     /// When a thread panicked in a change.
     pub fn stop_listening(&self) -> Result<Option<Box<dyn Listener>>, TableError> {
-        Ok(self.lock()?.listen(&self.shared.domain, None))
+        self.lock()?.listen(&self.shared.domain, None, Dual::default())
     }
 
     /// Calls [`maintain`](Self::maintain) at intervals in a thread of its own, until the guard or the last handle is

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::check::CheckError;
-use crate::fib::in_place;
+use crate::fib::in_place::{self, Rooms};
 use crate::memory::Limits;
 use crate::net::{Change, Dual, Key, Route};
 
@@ -48,12 +48,21 @@ impl TableWriter {
         Self { families, books, options, since: Instant::now(), listener: None }
     }
 
-    /// Reports to a listener all words that readers see, and every change from here on. Returns the previous listener.
+    /// Reports to a listener all words that readers see, and every change from here on. Returns the previous listener. On an
+    /// error that one stays.
     pub(super) fn listen(
         &mut self,
         domain: &Domain,
         listener: Option<Box<dyn Listener>>,
-    ) -> Option<Box<dyn Listener>> {
+        rooms: Dual<Rooms, Rooms>,
+    ) -> Result<Option<Box<dyn Listener>>, TableError> {
+        let before = self.families.v4.rooms();
+        self.families.v4.limit(rooms.v4)?;
+        if let Err(error) = self.families.v6.limit(rooms.v6) {
+            // These were kept until now, so they still are.
+            self.families.v4.limit(before)?;
+            return Err(error);
+        }
         let before = core::mem::replace(&mut self.listener, listener);
         if let Some(listener) = &mut self.listener {
             let Dual { v4, v6 } = &self.families;
@@ -61,7 +70,7 @@ impl TableWriter {
             v6.emit(&mut notifier(v6, v6.generation, &mut **listener, &mut self.books.units));
             listener.published(domain.epoch());
         }
-        before
+        Ok(before)
     }
 
     pub(super) fn roots(&self) -> TableRoots {
@@ -370,7 +379,8 @@ fn notifier<'a, K: Key>(
     listener: &'a mut dyn Listener,
     units: &'a mut Vec<in_place::RetiredUnit>,
 ) -> Notifier<'a> {
-    Notifier { units, listener, family: K::FAMILY, generation, engine: family.engine() }
+    let rooms = family.rooms();
+    Notifier { units, listener, family: K::FAMILY, generation, engine: family.engine(), rooms }
 }
 
 fn free(item: TableGarbage, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {

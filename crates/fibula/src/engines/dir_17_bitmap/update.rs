@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit, StoredWords};
+use crate::fib::in_place::{
+    InPlace, PrepareError, Publication, RetiredUnit, RoomExceeded, Rooms, StoredWords,
+};
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::shadow::Shadow;
 use crate::fib::{BuildError, Fib};
@@ -263,6 +265,16 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
             self.cursor = (at + 1) % all;
             self.move_back(at)?;
         }
+        Ok(())
+    }
+
+    fn limit(&mut self, rooms: &Rooms) -> Result<(), RoomExceeded> {
+        let Prepared { direct, units, allotted, step, places, .. } = &mut self.tables;
+        if let Some(exceeded) = rooms.exceeded_by(&[direct.len(), (allotted.end() as usize) << *step]) {
+            return Err(exceeded);
+        }
+        let all = (units.len() - PADDING) >> *step;
+        *places = all.min(rooms.0[1] >> *step) as u32;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit};
+use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit, RoomExceeded, Rooms};
 use crate::fib::parts::arena::{Arena, ArrayLayout};
 use crate::fib::parts::by_entry::{Meets, by_entry};
 use crate::fib::parts::overflow::{PADDING, SlotFiller, SlotWindows, WORDS_MAX, width_mask};
@@ -309,6 +309,19 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
             self.prepared.move_back(at)?;
         }
         self.prepared.finish()
+    }
+
+    fn limit(&mut self, rooms: &Rooms) -> Result<(), RoomExceeded> {
+        let Prepared { windows, width, direct, lines, below, .. } = &mut self.prepared;
+        let (line, maps) = (line_words(*windows, *width), lines.units.end() as usize);
+        if let Some(exceeded) = rooms.exceeded_by(&[direct.len(), lines.end_words(), maps, below.end_words()])
+        {
+            return Err(exceeded);
+        }
+        // A line has a word in the array of maps.
+        lines.limit(rooms.0[1].min(rooms.0[2].saturating_mul(line)));
+        below.limit(rooms.0[3]);
+        Ok(())
     }
 
     fn retires(&self) -> usize {

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{Publication, RetiredUnit, StoredWords};
+use crate::fib::in_place::{Publication, RetiredUnit, RoomExceeded, Rooms, StoredWords};
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory, Shared};
 use crate::net::{Key, KeyKind};
@@ -64,7 +64,7 @@ pub(super) struct Ground<K> {
     pub(super) first_shift: u32,
     pub(super) arrays: [Shared<u32>; 3],
     pub(super) units: [Units; 3],
-    /// The most elements that there is room for.
+    /// The most elements that may be in use: those that there is room for, unless a limit is lower.
     most: [u32; 3],
     /// Elements that the budget has counted.
     charged: [u32; 3],
@@ -142,6 +142,22 @@ impl<K: Key> Ground<K> {
             pieces: Buffer::new(),
             keys: PhantomData,
         })
+    }
+
+    /// Limits the words of each array.
+    ///
+    /// # Errors
+    /// When one has more already. Nothing is limited then.
+    pub(super) fn limit(&mut self, rooms: &Rooms) -> Result<(), RoomExceeded> {
+        let words = [0, 1, 2].map(|at| self.units[at].end() as usize * WORDS[at]);
+        if let Some(exceeded) = rooms.exceeded_by(&words) {
+            return Err(exceeded);
+        }
+        for (at, most) in self.most.iter_mut().enumerate() {
+            let all = self.arrays[at].len() / WORDS[at];
+            *most = all.min(rooms.0[at] / WORDS[at]) as u32;
+        }
+        Ok(())
     }
 
     /// Returns the number of slots that lead to a tree, 0 for the tree of a chain.

@@ -314,6 +314,10 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         self.ground.seal()
     }
 
+    fn limit(&mut self, rooms: &in_place::Rooms) -> Result<(), in_place::RoomExceeded> {
+        self.ground.limit(rooms)
+    }
+
     fn retires(&self) -> usize {
         self.ground.retires()
     }

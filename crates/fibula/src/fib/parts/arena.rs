@@ -21,8 +21,10 @@ pub struct Arena<T: Word> {
     number: u8,
     /// Words of an element.
     width: usize,
-    /// Elements that there is room for.
+    /// Elements that may be in use: those that there is room for, unless a limit is lower.
     most: u32,
+    /// Elements that there is room for.
+    room: u32,
     /// Elements that the budget has counted.
     charged: u32,
     /// Units that were taken, and units that they replace.
@@ -66,7 +68,18 @@ impl<T: Word> Arena<T> {
         let mut units = Units::default();
         let end = (built.len() / width) as u32;
         let _ = units.append(end);
-        Ok(Self { words, units, number, width, most, charged: end, made: Vec::new(), gone: Vec::new() })
+        let (made, gone) = Default::default();
+        Ok(Self { words, units, number, width, most, room: most, charged: end, made, gone })
+    }
+
+    /// Returns the words up to the last unit.
+    pub fn end_words(&self) -> usize {
+        self.units.end() as usize * self.width
+    }
+
+    /// Limits the words. Fewer than are in use must not be given.
+    pub fn limit(&mut self, words: usize) {
+        self.most = u32::try_from(words / self.width).unwrap_or(u32::MAX).min(self.room);
     }
 
     /// Returns the words from an element on.
@@ -207,8 +220,7 @@ impl<T: Word> Arena<T> {
 
     /// Tells of all words in use.
     pub fn emit_all(&self, publication: &mut dyn Publication) {
-        let end = self.units.end() as usize * self.width;
-        publication.stored(StoredWords::whole(self.number, T::words(&self.words), end));
+        publication.stored(StoredWords::whole(self.number, T::words(&self.words), self.end_words()));
     }
 
     /// Returns the words of free units.
