@@ -1,0 +1,229 @@
+//! System calls that have no safe wrapper in the standard library: bpf, mmap, membarrier, flock.
+//!
+//! The only unsafe code of this crate: each function is one call whose arguments are borrowed for as long as it takes.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+fn checked(result: libc::c_long) -> io::Result<usize> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
+}
+
+fn owned(fd: usize) -> OwnedFd {
+    // SAFETY: the kernel has just made this descriptor for the caller, and nothing else knows its number.
+    unsafe { OwnedFd::from_raw_fd(fd as RawFd) }
+}
+
+const MAP_CREATE: i32 = 0;
+const MAP_UPDATE: i32 = 2;
+const OBJECT_PIN: i32 = 6;
+const OBJECT_GET: i32 = 7;
+const OBJECT_INFO: i32 = 15;
+
+/// The types of maps that this crate makes.
+pub(crate) const ARRAY: u32 = 2;
+pub(crate) const ARRAY_OF_MAPS: u32 = 12;
+/// The flag of maps that user space may map (Linux 5.5).
+pub(crate) const MMAPABLE: u32 = 1 << 10;
+
+/// The bytes of the attributes of a call: the fields at their places, zeros elsewhere.
+struct Attributes([u8; 128]);
+
+impl Attributes {
+    fn new(words: &[(usize, u32)]) -> Self {
+        let mut attributes = Self([0; 128]);
+        for &(at, word) in words {
+            attributes.0[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+        }
+        attributes
+    }
+
+    /// Puts the address of bytes at a place. They must outlive the call.
+    fn pointer(mut self, at: usize, bytes: &[u8]) -> Self {
+        self.0[at..at + 8].copy_from_slice(&(bytes.as_ptr() as u64).to_ne_bytes());
+        self
+    }
+}
+
+/// Calls `bpf`. Pointers within the attributes lead to slices that the caller keeps, and that are at least as long as the kernel
+/// reads or writes for the command.
+fn bpf(command: i32, attributes: &mut Attributes) -> io::Result<usize> {
+    let (data, len) = (attributes.0.as_mut_ptr(), attributes.0.len());
+    // SAFETY: the kernel reads and writes the attributes, and what their pointers lead to, which callers keep.
+    checked(unsafe { libc::syscall(libc::SYS_bpf, command, data, len) })
+}
+
+/// The form of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MapForm {
+    pub(crate) kind: u32,
+    pub(crate) value_bytes: u32,
+    pub(crate) entries: u32,
+    pub(crate) flags: u32,
+}
+
+/// Makes a map, whose keys are numbers of 32 bits. The name must have fewer than 16 bytes.
+pub(crate) fn create_map(form: MapForm, name: &str, inner: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
+    let MapForm { kind, value_bytes, entries, flags } = form;
+    let inner = inner.map_or(0, |fd| fd.as_raw_fd() as u32);
+    let mut attributes =
+        Attributes::new(&[(0, kind), (4, 4), (8, value_bytes), (12, entries), (16, flags), (20, inner)]);
+    attributes.0[28..28 + name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
+    bpf(MAP_CREATE, &mut attributes).map(owned)
+}
+
+/// Puts a map into an entry of a map of maps.
+pub(crate) fn update_inner(outer: BorrowedFd<'_>, at: u32, inner: BorrowedFd<'_>) -> io::Result<()> {
+    let (key, value) = (at.to_ne_bytes(), inner.as_raw_fd().to_ne_bytes());
+    let mut attributes =
+        Attributes::new(&[(0, outer.as_raw_fd() as u32)]).pointer(8, &key).pointer(16, &value);
+    bpf(MAP_UPDATE, &mut attributes).map(drop)
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// Pins a map.
+pub(crate) fn pin(map: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    let mut attributes = Attributes::new(&[(8, map.as_raw_fd() as u32)]).pointer(0, path.as_bytes_with_nul());
+    bpf(OBJECT_PIN, &mut attributes).map(drop)
+}
+
+/// Opens a pinned map.
+pub(crate) fn open_pin(path: &Path) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    bpf(OBJECT_GET, &mut Attributes::new(&[]).pointer(0, path.as_bytes_with_nul())).map(owned)
+}
+
+/// Returns the form of a map; `None` if the descriptor is of another object.
+pub(crate) fn map_form(map: BorrowedFd<'_>) -> io::Result<Option<MapForm>> {
+    let info = [0u8; 256];
+    let mut attributes =
+        Attributes::new(&[(0, map.as_raw_fd() as u32), (4, info.len() as u32)]).pointer(8, &info);
+    bpf(OBJECT_INFO, &mut attributes)?;
+    // Hidden from the compiler, because the kernel wrote here through the address in the attributes.
+    let info = std::hint::black_box(info);
+    let word = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
+    // Of a program, the first word is a type of program, and there are bytes of instructions where sizes are.
+    let form = MapForm { kind: word(0), value_bytes: word(12), entries: word(16), flags: word(20) };
+    Ok((word(8) == 4).then_some(form))
+}
+
+/// Returns whether a folder is in a file system of BPF.
+pub(crate) fn is_bpffs(path: &Path) -> io::Result<bool> {
+    const MAGIC: u64 = 0xcafe_4a11;
+    let path = c_path(path)?;
+    // SAFETY: zeros are a value of this type, which has numbers alone.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel reads the path, which ends with a zero, and writes one `statfs`.
+    checked(unsafe { libc::statfs(path.as_ptr(), &raw mut found) }.into())?;
+    Ok(found.f_type as u64 == MAGIC)
+}
+
+/// Locks a folder for this process; fails at once where another one has it.
+pub(crate) fn lock(folder: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes numbers alone.
+    checked(unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }.into()).map(drop)
+}
+
+/// Lifts the limit on locked memory, to which kernels before 5.11 count maps.
+pub(crate) fn lift_memlock() {
+    let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the kernel reads one `rlimit`.
+    let _ = unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const all) };
+}
+
+/// Waits until every program that is running now has ended (Linux 4.3). Fails where processors run without a tick.
+pub(crate) fn membarrier() -> io::Result<()> {
+    const GLOBAL: i32 = 1;
+    // SAFETY: takes numbers alone.
+    checked(unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) }).map(drop)
+}
+
+/// Returns the number of processors that are running.
+pub(crate) fn processors() -> usize {
+    // SAFETY: takes a number alone.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(count).unwrap_or(1)
+}
+
+/// The memory of a map of one entry. Programs and other processes read it, and may write it, at the same time.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    at: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to no thread, and it is read and written by atomic operations alone.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the value of a map.
+    pub(crate) fn of(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at a place of the kernel's choice, which replaces nothing.
+        let at =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, map.as_raw_fd(), 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(at.cast()).map(|at| Self { at, bytes }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// Returns memory of this process and its children, without a map.
+    pub(crate) fn anonymous(bytes: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at a place of the kernel's choice, which replaces nothing.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(at.cast()).map(|at| Self { at, bytes }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// Returns all words of 32 bits.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &AtomicU32> {
+        (0..self.bytes / 4).map(|at| self.word(4 * at))
+    }
+
+    /// Returns the word of 32 bits at a byte, a multiple of four.
+    pub(crate) fn word(&self, byte: usize) -> &AtomicU32 {
+        assert!(byte.is_multiple_of(4) && byte + 4 <= self.bytes, "byte {byte} of {}", self.bytes);
+        // SAFETY: the place is inside the mapping, as was just asserted, which begins at a page.
+        let at = unsafe { self.at.add(byte) };
+        // SAFETY: the word is aligned and mapped for as long as `self`, and everything uses it atomically.
+        unsafe { AtomicU32::from_ptr(at.as_ptr().cast()) }
+    }
+
+    /// Returns the word of 64 bits at a byte, a multiple of eight.
+    pub(crate) fn long(&self, byte: usize) -> &AtomicU64 {
+        assert!(byte.is_multiple_of(8) && byte + 8 <= self.bytes, "byte {byte} of {}", self.bytes);
+        // SAFETY: as in `word`.
+        let at = unsafe { self.at.add(byte) };
+        // SAFETY: as in `word`.
+        unsafe { AtomicU64::from_ptr(at.as_ptr().cast()) }
+    }
+
+    /// Loads a word of 32 bits.
+    pub(crate) fn load(&self, byte: usize) -> u32 {
+        self.word(byte).load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and no reference into it is left.
+        let _ = unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
+    }
+}

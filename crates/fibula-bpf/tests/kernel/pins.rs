@@ -1,0 +1,256 @@
+//! Pins: made whole, opened, refused, left by a follower that dies, removed.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use fibula::net::{NextHop, Prefix};
+use fibula_bpf::{BpfError, BpfTable, Engine, Options, live_table, unload};
+use fibula_proof::verdict::Failure;
+use libtest_mimic::Trial;
+
+use super::program::Programs;
+use super::support::{
+    Bpffs, compile_bpf, crate_path, defines, done, no_bpf, no_programs, rib_of, table_of, trial,
+};
+
+/// In the environment of a child: the pins that it follows, until it is killed.
+const CHILD: &str = "FIBULA_BPF_TEST_FOLLOWS";
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let test = |name: &str, missing: fn() -> Option<String>, run: fn() -> Result<(), Failure>| {
+        trial(format!("pins/{name}"), missing, run)
+    };
+    vec![
+        test("used-again", no_bpf, used_again),
+        test("refused", no_bpf, refused),
+        test("killed", no_bpf, killed),
+        test("other-programs", no_programs, other_programs),
+        test("nothing-left", no_bpf, nothing_left),
+    ]
+}
+
+fn table_with(prefix: &str, hop: u32) -> Result<fibula::Table, Failure> {
+    let table = live_table(fibula::rib::DualRib::default(), &[Engine::Dir18Lines])?;
+    let _ = table.insert(prefix.parse::<Prefix<u32>>()?, NextHop::try_from(hop)?)?;
+    Ok(table)
+}
+
+fn get(maps: &BpfTable, address: &str) -> Result<u32, Failure> {
+    maps.get(address.parse::<IpAddr>()?).map_err(|family| format!("maps of {family}").into())
+}
+
+fn used_again() -> Result<(), Failure> {
+    let bpffs = Bpffs::mount()?;
+    let pins = bpffs.path().join("a");
+    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    maps.fill(&table_with("10.0.0.0/8", 7)?)?;
+    maps.pin(&pins)?;
+    assert_eq!(get(&BpfTable::open(&pins)?, "10.1.2.3")?, 7);
+    // Another process' routes, in the maps that are there: programs go over to them at once.
+    let again = BpfTable::open(&pins)?;
+    let table = table_with("10.1.0.0/16", 9)?;
+    let follower = again.follow(&table)?;
+    assert_eq!([get(&maps, "10.1.2.3")?, get(&maps, "10.2.2.3")?], [9, 0]);
+    let _ = table.insert("10.2.0.0/16".parse::<Prefix<u32>>()?, NextHop::try_from(300)?)?;
+    assert_eq!(get(&maps, "10.2.2.3")?, 300);
+    let state = maps.state();
+    assert!(
+        state.is_followed && state.follower == u64::from(std::process::id()) && state.heartbeat > 0,
+        "{state:?}"
+    );
+    // Two followers, and an end while one follows.
+    let second = BpfTable::open(&pins)?.follow(&table).map(drop).expect_err("two followers");
+    assert!(
+        matches!(second, BpfError::Busy { .. }) && second.to_string().contains("follows a table there"),
+        "{second}"
+    );
+    assert!(matches!(unload(&pins), Err(BpfError::Busy { .. })));
+    drop(follower);
+    unload(&pins)?;
+    assert_eq!(get(&maps, "10.2.2.3")?, 300);
+    Ok(())
+}
+
+fn refused() -> Result<(), Failure> {
+    let bpffs = Bpffs::mount()?;
+    let maps = BpfTable::create(&Options::of(Engine::DirBtree))?;
+    let message = |result: Result<(), BpfError>| result.expect_err("refused").to_string();
+    let folder = tempfile::tempdir()?;
+    let said = message(maps.pin(&folder.path().join("a")));
+    assert!(said.contains("not in a file system of BPF: mount -t bpf"), "{said}");
+    assert!(fs::read_dir(folder.path())?.next().is_none());
+    let pins = bpffs.path().join("a");
+    maps.pin(&pins)?;
+    let said = message(maps.pin(&pins));
+    assert!(said.contains("something is pinned there: unload it"), "{said}");
+    let said = message(BpfTable::open(&bpffs.path().join("b")).map(drop));
+    assert!(said.contains("not a table of Fibula"), "{said}");
+    // Another family than the table's; and a table of IPv6 in maps of IPv6 has only its family.
+    assert_eq!(maps.get("10.0.0.1".parse()?), Err(fibula::net::Family::Ipv6));
+    // A map of something else under the names, here an array of another table; and a folder that is no table.
+    let other = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    other.pin(&bpffs.path().join("other"))?;
+    let mixed = bpffs.path().join("mixed");
+    fs::create_dir(&mixed)?;
+    fs::rename(pins.join("h"), mixed.join("h"))?;
+    fs::rename(bpffs.path().join("other/0"), mixed.join("0"))?;
+    let said = message(BpfTable::open(&mixed).map(drop));
+    assert!(said.contains("array 0 has another size than its header says"), "{said}");
+    fs::rename(bpffs.path().join("other/1"), mixed.join("h"))?;
+    let said = message(BpfTable::open(&mixed).map(drop));
+    assert!(said.contains("its header map has another first word"), "{said}");
+    assert!(matches!(unload(&mixed), Err(BpfError::Foreign { .. })));
+    assert!(mixed.join("h").exists());
+    // A layout that this version does not know.
+    let strange = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    strange.set_layout(7);
+    strange.pin(&bpffs.path().join("strange"))?;
+    let said = message(BpfTable::open(&bpffs.path().join("strange")).map(drop));
+    assert!(said.contains("a table of layout 7, and this version has layout 1"), "{said}");
+    unload(&bpffs.path().join("strange"))?;
+    // Without rights.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--"]);
+    let output = command.arg(std::env::current_exe()?).env(CHILD, "create").output()?;
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("run it as root or with CAP_BPF"), "{said}");
+    Ok(())
+}
+
+/// The child: follows a table that changes all the time. Its routes say what may be found: each /16 below 10.0.0.0/8 has one of two next
+/// hops, and sometimes a /25 has 7.
+pub(crate) fn child() -> Option<ExitCode> {
+    let pins = std::env::var_os(CHILD)?;
+    let run = || -> Result<(), Failure> {
+        if pins == "create" {
+            BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+            return Ok(());
+        }
+        let table = table_with("10.0.0.0/8", 1)?;
+        let _follower = BpfTable::open(Path::new(&pins))?.follow(&table)?;
+        println!("follows");
+        for round in 0u32.. {
+            let at = round.wrapping_mul(0x9e37_79b1);
+            let (wide, long) = (10 << 24 | (at & 0xff) << 16, 10 << 24 | (at & 0xf_ffff) << 4);
+            let hop = NextHop::try_from(2 + (round & 1))?;
+            let _ = table.insert(Prefix::<u32>::masked(wide, 16)?, hop)?;
+            let long = Prefix::<u32>::masked(long, 25)?;
+            let _ = if round & 4 == 0 {
+                table.insert(long, NextHop::try_from(7)?)?
+            } else {
+                table.remove(long)?
+            };
+            if round % 64 == 0 {
+                let _ = table.apply_atomic(&[], &[])?;
+            }
+        }
+        Ok(())
+    };
+    match run() {
+        Ok(()) => Some(ExitCode::SUCCESS),
+        Err(error) => {
+            eprintln!("{}", error.message().unwrap_or("failed"));
+            Some(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn killed() -> Result<(), Failure> {
+    let bpffs = Bpffs::mount()?;
+    let pins = bpffs.path().join("a");
+    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    maps.pin(&pins)?;
+    for round in 0..20u64 {
+        let mut child =
+            Command::new(std::env::current_exe()?).env(CHILD, &pins).stdout(Stdio::piped()).spawn()?;
+        let begin = Instant::now();
+        while {
+            let state = maps.state();
+            state.version < 50 || state.follower != u64::from(child.id())
+        } {
+            if begin.elapsed() > Duration::from_secs(20) {
+                child.kill()?;
+                return Err("the child does not follow".into());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(round * 777));
+        child.kill()?;
+        child.wait()?;
+        // Whole words: every address has one of its answers.
+        for at in 0..1u32 << 20 {
+            let found = maps.get((10 << 24 | at << 4).to_be_bytes().into()).unwrap_or(0);
+            if ![1, 2, 3, 7].contains(&found) {
+                return Err(format!("round {round}: {found} at {at:x}").into());
+            }
+        }
+        let state = maps.state();
+        assert!(
+            !state.is_followed && state.follower == u64::from(child.id()) && state.heartbeat > 0,
+            "{state:?}"
+        );
+    }
+    // Another follower goes on.
+    let table = table_with("10.0.0.0/8", 5)?;
+    let _follower = maps.clone().follow(&table)?;
+    assert_eq!(maps.check(&table.routes()?).1, None);
+    Ok(())
+}
+
+/// Programs for another family, engine or room do not get the maps.
+fn other_programs() -> Result<(), Failure> {
+    let lines = Options::of(Engine::Dir18Lines);
+    let programs = Programs::of(&lines, &[])?;
+    done(&mut programs.command(&["load".as_ref()]))?;
+    let mut smaller = lines;
+    smaller.rooms[1] -= 1;
+    let others = [
+        (defines(&Options::of(Engine::Dir17Bitmap)), "another engine"),
+        (defines(&smaller), "another room"),
+        (defines(&Options::of(Engine::DirBtree)), "another family"),
+        ([defines(&lines), vec!["-DFIBULA_BPF_LAYOUT=2".to_owned()]].concat(), "another layout"),
+    ];
+    for (options, what) in others {
+        compile_bpf(&crate_path("tests/c/keys.bpf.c"), &options, &programs.path("keys.o"))?;
+        let output = programs.command(&["load".as_ref()]).output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.code() != Some(3) || !said.contains("refused: Wrong medium type") {
+            return Err(format!("a program of {what} took the maps: {said}").into());
+        }
+    }
+    // libbpf itself refuses them too, where a loader sets the path of the pin.
+    Ok(())
+}
+
+/// Made, filled, pinned, removed: no pin and no map is left.
+fn nothing_left() -> Result<(), Failure> {
+    let maps = || -> Result<usize, Failure> {
+        let output = match Command::new("bpftool").args(["map", "list"]).output() {
+            Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+            Err(_) => return Ok(0),
+        };
+        Ok(output.lines().filter(|line| line.contains("name fib6btree")).count())
+    };
+    let bpffs = Bpffs::mount()?;
+    let before = maps()?;
+    {
+        let table = table_of(&rib_of::<u128>([]), Engine::DirBtree)?;
+        let made = BpfTable::create(&Options::of(Engine::DirBtree))?;
+        made.fill(&table)?;
+        made.pin(&bpffs.path().join("a"))?;
+        unload(&bpffs.path().join("a"))?;
+    }
+    // The kernel has files of its own there.
+    let folders = fs::read_dir(bpffs.path())?.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
+    assert_eq!(folders.count(), 0);
+    // Other tests may have made and dropped maps meanwhile, and the kernel frees them a moment later.
+    let begin = Instant::now();
+    while maps()? > before && begin.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(maps()? <= before, "maps are left");
+    Ok(())
+}
