@@ -19,6 +19,8 @@ mod replay;
 mod row_binary;
 mod rpki;
 mod stream;
+#[cfg(unix)]
+mod streams;
 mod support;
 mod tour;
 mod typed;
