@@ -6,8 +6,10 @@ Needs PySpark, which is not in the environments of every change: `bindings/pytho
 from __future__ import annotations
 
 import http.server
+import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -228,6 +230,54 @@ def test_workers_without_the_package_say_so(spark: Any, path: str) -> None:
         frame.mapInArrow(run, frame.schema).collect()
 
 
+def test_the_benchmark_compares_the_answers_of_all_ways(tmp_path: pathlib.Path) -> None:
+    table = tmp_path / "table.txt"
+    table.write_text("".join(f"{one >> 8}.{one & 255}.0.0/16 {one % 7 + 1}\n{one >> 8}.{one & 255}.128.0/17 {one % 5 + 1}\n" for one in range(256, 2256)))
+    command = [sys.executable, REPOSITORY / "bindings/python/bench_spark.py", table, "--rows", "16000", "--runs", "1", "--record", tmp_path / "record.json"]
+    subprocess.run(command, check=True, env={**os.environ, "FIBULA": "/nowhere/fibula"})
+    ways = json.loads((tmp_path / "record.json").read_text())["ways"]
+    assert {"fibula lookup, text", "range join by buckets, text", "join on exploded prefixes, int"} <= set(ways)
+
+
+def killer(flags: pathlib.Path) -> Any:
+    """Return a function of batches that ends its worker for each file in a folder: the executor's JVM where that is not the driver's, Python's process otherwise."""
+    is_cluster = MASTER.startswith("local-cluster")
+
+    def kill(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for flag in flags.glob("*"):
+                try:
+                    flag.unlink()
+                except FileNotFoundError:
+                    continue
+                if is_cluster:
+                    # This process comes of a daemon, and that of the executor.
+                    stat = pathlib.Path(f"/proc/{os.getppid()}/stat").read_text()
+                    os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+                    time.sleep(60)
+                os._exit(1)
+            yield batch
+
+    return kill
+
+
+def test_answers_are_the_same_where_workers_are_killed_in_the_middle(spark: Any, path: str, tmp_path: pathlib.Path) -> None:
+    addresses = [ip for asked in ALL if asked.kind == "string" and asked.call == "lpm" for ip in asked.addresses] * 40
+    frame = spark.createDataFrame(list(enumerate(addresses)), "n int, ip string").repartition(4)
+    expected = questions.table().lookup_many(addresses, "name")
+    flags = tmp_path / "kill"
+    flags.mkdir()
+    for number in range(3):
+        # Two in one job: a task may fail twice, and has four tries.
+        for flag in range(2):
+            (flags / f"{number}-{flag}").touch()
+        found = fibula.spark.lookup(frame, "ip", path, "name", stamp_column="table")
+        rows = found.mapInArrow(killer(flags), found.schema).orderBy("n").collect()
+        assert list(flags.iterdir()) == []
+        assert [row["name"] for row in rows] == expected
+        assert {row["table"] for row in rows} == {fibula.spark.stamp_of(path)}
+
+
 REPLACED = int(os.environ.get("FIBULA_REPLACED", "20"))
 
 
@@ -248,16 +298,7 @@ def test_one_micro_batch_sees_one_table(spark: Any, tmp_path: pathlib.Path) -> N
     flags.mkdir()
     killed: list[int] = []
     seen: list[tuple[int, int, str, int]] = []
-
-    def kill_once(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for flag in flags.glob("*"):
-                try:
-                    flag.unlink()
-                except FileNotFoundError:
-                    continue
-                os._exit(1)
-            yield batch
+    kill_once = killer(flags)
 
     def each(batch: Any, number: int) -> None:
         path, stamp = published.of_batch(number, tmp_path / "checkpoint")
