@@ -44,9 +44,18 @@ impl Attributes {
         attributes
     }
 
-    /// Puts the address of bytes at a place. They must outlive the call.
-    fn pointer(mut self, at: usize, bytes: &[u8]) -> Self {
-        self.0[at..at + 8].copy_from_slice(&(bytes.as_ptr() as u64).to_ne_bytes());
+    /// Puts the address of bytes that the kernel reads at a place. They must outlive the call.
+    fn pointer(self, at: usize, bytes: &[u8]) -> Self {
+        self.address(at, bytes.as_ptr().expose_provenance())
+    }
+
+    /// Puts the address of bytes that the kernel writes at a place. They must outlive the call, and be used after it alone.
+    fn pointer_mut(self, at: usize, bytes: &mut [u8]) -> Self {
+        self.address(at, bytes.as_mut_ptr().expose_provenance())
+    }
+
+    fn address(mut self, at: usize, address: usize) -> Self {
+        self.0[at..at + 8].copy_from_slice(&(address as u64).to_ne_bytes());
         self
     }
 }
@@ -105,12 +114,10 @@ pub(crate) fn open_pin(path: &Path) -> io::Result<OwnedFd> {
 
 /// Returns the form of a map; `None` if the descriptor is of another object.
 pub(crate) fn map_form(map: BorrowedFd<'_>) -> io::Result<Option<MapForm>> {
-    let info = [0u8; 256];
+    let mut info = [0u8; 256];
     let mut attributes =
-        Attributes::new(&[(0, map.as_raw_fd() as u32), (4, info.len() as u32)]).pointer(8, &info);
+        Attributes::new(&[(0, map.as_raw_fd() as u32), (4, info.len() as u32)]).pointer_mut(8, &mut info);
     bpf(OBJECT_INFO, &mut attributes)?;
-    // Hidden from the compiler, because the kernel wrote here through the address in the attributes.
-    let info = std::hint::black_box(info);
     let word = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
     // Of a program, the first word is a type of program, and there are bytes of instructions where sizes are.
     let form = MapForm { kind: word(0), value_bytes: word(12), entries: word(16), flags: word(20) };
