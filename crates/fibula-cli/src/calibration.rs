@@ -1,4 +1,4 @@
-//! What lookups cost on this machine: measured once, and kept in a file that is read from then on.
+//! The costs of lookups on this machine: measured once, and kept in a file that is read from then on.
 
 use std::env;
 use std::fs::{self, File};
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nothing_else() {
+    fn a_calibration_is_read_back_and_nothing_else_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/calibration.txt");
         assert_eq!(read(&path, "one"), Ok(None));

@@ -36,7 +36,7 @@ const OTHERS: usize = 5;
 
 /// Choose the best engine for a table, and say why
 ///
-/// The choice rests on a model that is built into the program, of what engines cost by table, batch size and instruction set, and
+/// The choice rests on a model that is built into the program, of the costs of engines by table, batch size and instruction set, and
 /// on a calibration of this machine, which takes about 50 ms once. The best few engines are built, so that their
 /// memory is exact and none of them refuses the table. With --measure the engines themselves are measured, on this
 /// table: only so is traffic seen that goes to few addresses.
