@@ -55,7 +55,7 @@
 #define FIBULA_IPV4_ROOM_2 19
 #endif
 #ifndef FIBULA_IPV4_ROOM_3
-#define FIBULA_IPV4_ROOM_3 20
+#define FIBULA_IPV4_ROOM_3 22
 #endif
 #elif FIBULA_IPV4_ENGINE == FIBULA_DIR_17_BITMAP
 /* Entries and units. The engine has no other arrays. */
@@ -134,11 +134,16 @@ FIBULA_INLINE struct fibula_words fibula_words(struct fibula_array array) {
     return words;
 }
 
+/* Which half of an array is in use. Measurements replace it, to see what it costs. */
+#ifndef FIBULA_HALF
+#define FIBULA_HALF(number, state) ((state) >> (number))
+#endif
+
 /* Returns the place of a byte of an array: in the half that is in use, and within it whatever the words say, so that the
  * verifier knows the bound, and words of any content lead to no other memory. `align` is the size of the word. */
 #define FIBULA_AT(words, number, state, byte, align)                                                                   \
     ((words).at + (((__u64)(byte) & ((1ull << (words).room) - (align))) +                                              \
-                   ((__u64)((state) >> (number) & 1) << (words).room)))
+                   ((__u64)(FIBULA_HALF(number, state) & 1) << (words).room)))
 
 /* Returns the word of 32 bits at an index. */
 #define FIBULA_WORD(words, number, state, index)                                                                       \

@@ -94,7 +94,7 @@ impl Engine {
     #[must_use]
     pub const fn default_rooms(self) -> [u8; ARRAYS] {
         match self {
-            Self::Dir18Lines => [20, 23, 19, 20],
+            Self::Dir18Lines => [20, 23, 19, 22],
             Self::Dir17Bitmap => [19, 22, 0, 0],
             Self::DirBtree => [21, 22, 21, 0],
         }

@@ -1,5 +1,7 @@
 //! The command line as a whole: the commands, and the help that covers them all.
 
+#[cfg(target_os = "linux")]
+use crate::bpf::BpfArgs;
 use crate::choose::ChooseArgs;
 use crate::compile::CompileArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Engines(EnginesArgs),
     Choose(ChooseArgs),
     Compile(CompileArgs),
+    #[cfg(target_os = "linux")]
+    Bpf(BpfArgs),
     Replay(ReplayArgs),
     Doctor(DoctorArgs),
     Tour(TourArgs),

@@ -6,6 +6,8 @@
 mod addresses;
 mod answer;
 mod args;
+#[cfg(target_os = "linux")]
+mod bpf;
 mod calibration;
 mod choose;
 mod compile;
@@ -72,6 +74,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Engines(args)) => engines::run(args, Engines::OWN),
         Some(Command::Choose(args)) => choose::run(args),
         Some(Command::Compile(args)) => compile::run(args),
+        #[cfg(target_os = "linux")]
+        Some(Command::Bpf(args)) => bpf::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Tour(args)) => tour::run(args, program, Engines::OWN),

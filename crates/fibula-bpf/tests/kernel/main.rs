@@ -8,6 +8,7 @@ mod memory;
 mod pins;
 mod plain;
 mod program;
+mod programs;
 mod support;
 
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    if let Some(code) = pins::child() {
+    if let Some(code) = pins::child().or_else(programs::child) {
         return code;
     }
     let mut trials = memory::trials();
@@ -24,5 +25,6 @@ fn main() -> ExitCode {
     trials.extend(program::trials());
     trials.extend(live::trials());
     trials.extend(pins::trials());
+    trials.extend(programs::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -1,0 +1,226 @@
+//! What lookups in BPF programs cost, beside LPM_TRIE and HASH: `measure TABLE ENGINE [TIMES]`, as root, with clang and libbpf. Prints lines of
+//! names and figures; `records/bpf/` has some. Each figure of lookups is the least of so many runs over 2^20 keys, less the empty loop.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use fibula::live::TableKey;
+use fibula::net::{Change, Family, NextHop, Route};
+use fibula::rib::{DualRib, Rib};
+use fibula_bpf::{BpfTable, Engine, Options, live_table, unload};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, table, engine, ..] = &arguments[..] else { return Err("measure TABLE ENGINE [TIMES]".into()) };
+    let engine = Engine::named(engine).ok_or("no such engine")?;
+    let times = arguments.get(3).map_or("10", String::as_str);
+    let ribs = fibula_feed::Loader::new(fibula_feed::LoadOptions::default()).load(Path::new(table))?.ribs;
+    for path in ["/proc/loadavg", "/proc/sys/kernel/osrelease"] {
+        println!("{path} {}", fs::read_to_string(path)?.trim());
+    }
+    match engine.family() {
+        Family::Ipv4 => {
+            measure(ribs.v4, engine, times, |rib| DualRib::new(rib, Rib::default()), |key| vec![key])
+        }
+        Family::Ipv6 => measure(
+            ribs.v6,
+            engine,
+            times,
+            |rib| DualRib::new(Rib::default(), rib),
+            |key| vec![(key >> 96) as u32, (key >> 64) as u32, (key >> 32) as u32, key as u32],
+        ),
+    }
+}
+
+fn run(command: &mut Command) -> Result<String, Box<dyn Error>> {
+    let output = command.output()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(said);
+    }
+    Err(format!("{command:?}: {said}{}", String::from_utf8_lossy(&output.stderr)).into())
+}
+
+/// Numbers that look random, the same ones in every run.
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u128 {
+        let mut next = || {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u128::from(self.0 >> 32)
+        };
+        next() << 96 | next() << 64 | next() << 32 | next()
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.bits() >> 64) as usize % end
+    }
+}
+
+fn measure<K: TableKey>(
+    rib: Rib<K>,
+    engine: Engine,
+    times: &str,
+    dual: fn(Rib<K>) -> DualRib,
+    words: fn(K) -> Vec<u32>,
+) -> Outcome {
+    // Of LPM_TRIE, a default route would be a key of no bits.
+    let routes: Vec<Route<K>> = rib.iter().filter(|route| route.prefix.len() > 0).collect();
+    let mut rib = Rib::default();
+    routes.iter().try_for_each(|&route| rib.insert(route).map(drop))?;
+    println!("routes {}", rib.len());
+    let folder = std::env::temp_dir().join(format!("fibula-bpf-measure-{}", std::process::id()));
+    fs::create_dir(&folder)?;
+    let bpffs = folder.join("bpf");
+    fs::create_dir(&bpffs)?;
+    run(Command::new("mount").args(["-t", "bpf", "bpf"]).arg(&bpffs))?;
+    let done = in_folder(&rib, &routes, engine, times, dual, words, &folder);
+    let _ = unload(&bpffs.join("table"));
+    run(Command::new("umount").arg(&bpffs))?;
+    fs::remove_dir_all(&folder)?;
+    done
+}
+
+fn in_folder<K: TableKey>(
+    rib: &Rib<K>,
+    routes: &[Route<K>],
+    engine: Engine,
+    times: &str,
+    dual: fn(Rib<K>) -> DualRib,
+    words: fn(K) -> Vec<u32>,
+    folder: &Path,
+) -> Outcome {
+    let begin = Instant::now();
+    let table = live_table(dual(rib.clone()), &[engine])?;
+    println!("build-ms {:.1}", begin.elapsed().as_secs_f64() * 1e3);
+    let options = Options::fitting(engine, &table, 254)?;
+    let pins = folder.join("bpf/table");
+    let maps = BpfTable::create(&options)?;
+    // Twice, so that the words are in the first halves, where the variant without a choice of halves looks.
+    maps.fill(&table)?;
+    let begin = Instant::now();
+    maps.fill(&table)?;
+    println!("fill-ms {:.1} (with two waits for programs)", begin.elapsed().as_secs_f64() * 1e3);
+    maps.pin(&pins)?;
+    println!("map-bytes {}\nused-bytes {}", options.map_bytes(), maps.state().bytes);
+
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let compiled = |name: &str, more: &[&str]| -> Result<PathBuf, Box<dyn Error>> {
+        let object = folder.join(name);
+        let mut command = Command::new("clang");
+        command.args(["-O2", "-g", "-target", "bpf", "-mcpu=v3"]).args(more);
+        command.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
+        command.arg("-I").arg(here.join("include"));
+        for line in options.c_header().lines() {
+            command.arg(format!("-D{}", line.trim_start_matches("#define ").replacen(' ', "=", 1)));
+        }
+        if engine == Engine::DirBtree {
+            command.arg("-DIPV6");
+        }
+        run(command.arg("-c").arg(here.join("tests/c/keys.bpf.c")).arg("-o").arg(&object))?;
+        Ok(object)
+    };
+    let runner = folder.join("run");
+    let source = here.join("tests/c/run.c");
+    run(Command::new("cc")
+        .arg("-O2")
+        .arg("-I")
+        .arg(here.join("include"))
+        .arg(source)
+        .arg("-o")
+        .arg(&runner)
+        .arg("-lbpf"))?;
+    let lines: String = routes
+        .iter()
+        .map(|route| {
+            let key: String = words(route.prefix.addr()).iter().map(|word| format!(" {word:x}")).collect();
+            format!("{} {}{key}\n", route.prefix.len(), route.next_hop.id())
+        })
+        .collect();
+    fs::write(folder.join("routes"), lines)?;
+    let slab = || -> Result<u64, Box<dyn Error>> {
+        let text = fs::read_to_string("/proc/meminfo")?;
+        let line = text.lines().find(|line| line.starts_with("SUnreclaim")).ok_or("no SUnreclaim")?;
+        Ok(line.split_whitespace().nth(1).ok_or("no number")?.parse()?)
+    };
+    println!("slab-before-kb {}", slab()?);
+
+    let mut random = Random(7);
+    for pattern in ["random", "match"] {
+        let keys: Vec<K> = (0..1 << 20)
+            .map(|_| match pattern {
+                // Of IPv6, 2000::/3 is what is routed.
+                "random" if K::BITS == 128 => K::from_bits(random.bits() >> 3 | 1 << 125),
+                "random" => K::from_bits(random.bits() >> 96),
+                _ => {
+                    let prefix = routes[random.below(routes.len())].prefix;
+                    let free = prefix.addr().to_bits() ^ prefix.last().to_bits();
+                    K::from_bits(prefix.addr().to_bits() | random.bits() & free)
+                }
+            })
+            .collect();
+        let file = folder.join("keys");
+        let bytes: Vec<u8> = keys.iter().flat_map(|&key| words(key)).flat_map(u32::to_ne_bytes).collect();
+        fs::write(&file, bytes)?;
+        for (name, more, programs) in [
+            ("usual", &[][..], "run_empty,run_fibula,run_outer,run_trie,run_hash"),
+            ("one-half", &["-DFIBULA_HALF(number,state)=0"][..], "run_empty,run_fibula"),
+        ] {
+            let object = compiled(&format!("{name}.o"), more)?;
+            let from = format!("{}:{}", pins.display(), folder.join("routes").display());
+            let place = if name == "usual" { from } else { pins.display().to_string() };
+            let begin = Instant::now();
+            let mut command = Command::new(&runner);
+            command.arg(object).arg(place).arg(programs).arg(&file).arg(folder.join("answers")).arg(times);
+            let said = run(&mut command)?;
+            println!("{pattern} {name}: {} s in all", begin.elapsed().as_secs());
+            print!("{said}");
+            let checked = if name == "usual" { &["run_fibula", "run_trie"][..] } else { &["run_fibula"][..] };
+            for program in checked {
+                let found = fs::read(folder.join(format!("answers.{program}")))?;
+                let wrong = keys.iter().zip(found.as_chunks::<4>().0).filter(|&(&key, &found)| {
+                    let right = rib.lookup_prefix(key).map_or(0, |route| NextHop::id(route.next_hop));
+                    u32::from_ne_bytes(found) != right
+                });
+                println!("wrong {program} {} of {}", wrong.count(), keys.len());
+            }
+        }
+    }
+
+    // Changes in calls of 64, through the mapping, RIB included.
+    let follower = maps.clone().follow(&table)?;
+    let mut changes = 0;
+    let begin = Instant::now();
+    while begin.elapsed().as_secs() < 3 {
+        let some: Vec<Change<K>> = (0..64)
+            .map(|_| {
+                let route = routes[random.below(routes.len())];
+                let hop = NextHop::try_from(1 + random.below(250) as u32).unwrap_or(route.next_hop);
+                match random.below(4) {
+                    0 => Change::Remove(route.prefix),
+                    _ => Change::Insert(Route::new(route.prefix, hop)),
+                }
+            })
+            .collect();
+        let _ = table.apply(&some)?;
+        changes += some.len();
+    }
+    println!("change-us {:.2} (calls of 64)", begin.elapsed().as_secs_f64() * 1e6 / changes as f64);
+    println!("turns {:?}", follower.turns());
+    drop(follower);
+    println!("wrong after changes {:?}", maps.check(&table.routes()?).1);
+    unload(&pins)?;
+    let begin = Instant::now();
+    drop(maps);
+    println!(
+        "free-ms {:.1} (munmap and close; the kernel frees the pages later)",
+        begin.elapsed().as_secs_f64() * 1e3
+    );
+    Ok(())
+}
