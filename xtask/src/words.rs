@@ -13,7 +13,7 @@ use crate::programs::root;
 use crate::{End, Outcome};
 
 /// Folders whose prose is counted, each with everything below it.
-const FOLDERS: [&str; 18] = [
+const FOLDERS: [&str; 19] = [
     "crates/fibula/src",
     "crates/fibula/src/engines",
     "crates/fibula/src/file",
@@ -22,6 +22,7 @@ const FOLDERS: [&str; 18] = [
     "crates/fibula/src/map",
     "crates/fibula/src/simd",
     "crates/fibula/src/vrf",
+    "crates/fibula-bpf/src",
     "crates/fibula-cli/src",
     "crates/fibula-column/src",
     "crates/fibula-feed/src",

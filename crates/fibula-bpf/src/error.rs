@@ -23,11 +23,11 @@ pub enum BpfError {
     },
     /// Something is pinned there already.
     Exists(PathBuf),
-    /// What is pinned there is no table of Fibula.
+    /// The path has pins of something else than a table of Fibula.
     Foreign {
         /// The path.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         said: String,
     },
     /// The pinned table has another layout.
@@ -62,7 +62,7 @@ pub enum BpfError {
     Table(TableError),
     /// A system call failed.
     System {
-        /// What was done.
+        /// The call.
         what: String,
         /// The error.
         error: io::Error,

@@ -38,6 +38,24 @@ pub enum Order {
     Reversed,
 }
 
+impl BpfTable {
+    /// Writes all words of a table that does not change. The table loses its listener.
+    ///
+    /// # Errors
+    /// When the table has another engine, or no room here.
+    pub fn fill(&self, table: &Table) -> Result<(), BpfError> {
+        self.clone().follow(table).map(drop)
+    }
+
+    /// Writes all words of a table, and from then on every change, until the follower is dropped. The table has no other listener.
+    ///
+    /// # Errors
+    /// As for [`fill`](Self::fill), and when another process follows a table in pinned maps.
+    pub fn follow(self, table: &Table) -> Result<Follower, BpfError> {
+        Follower::start(vec![self], table, FollowOptions::default())
+    }
+}
+
 /// Keeps maps up to date with a table until it is dropped. Maps then have the words of that moment.
 #[derive(Debug)]
 pub struct Follower {
@@ -50,7 +68,7 @@ pub struct Follower {
     _locks: Vec<File>,
 }
 
-/// What the listener, the thread of turns and the handle share.
+/// The state that the listener, the threads and the handle share.
 #[derive(Debug)]
 struct Shared {
     waiting: Waiting,

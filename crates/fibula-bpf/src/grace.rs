@@ -29,7 +29,7 @@ pub(crate) enum Waiting {
 }
 
 impl Waiting {
-    /// Finds out what works.
+    /// Returns a way that works on this machine.
     pub(crate) fn of(grace: Grace) -> Result<Self, BpfError> {
         let membarrier = || -> Result<Self, BpfError> {
             if sys::processors() < 2 {

@@ -139,7 +139,7 @@ pub(crate) const ROOM_MOST: u8 = 28;
 pub(crate) mod at {
     pub(crate) const MAGIC: usize = 0;
     pub(crate) const LAYOUT: usize = 4;
-    /// What lookups read: see `FIBULA_STATE` in the header for programs.
+    /// The word that lookups read: see `FIBULA_STATE` in the header for programs.
     pub(crate) const STATE: usize = 8;
     pub(crate) const FAMILY: usize = 12;
     pub(crate) const ENGINE: usize = 16;

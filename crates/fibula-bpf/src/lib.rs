@@ -40,7 +40,7 @@
 //! - **Room** is taken when the maps are made. A change that needs more is refused by
 //!   [`TableError::Room`](fibula::live::TableError::Room), and table and maps stay as they were.
 //!
-//! Values are next hops: numbers of 32 bits, 0 for no route. What they mean is an array or hash map of the program.
+//! Values are next hops: numbers of 32 bits, 0 for no route. Their meaning is in a map of the program.
 //!
 //! | needs | Linux |
 //! |---|---|

@@ -64,7 +64,7 @@ impl Attributes {
 /// reads or writes for the command.
 fn bpf(command: i32, attributes: &mut Attributes) -> io::Result<usize> {
     let (data, len) = (attributes.0.as_mut_ptr(), attributes.0.len());
-    // SAFETY: the kernel reads and writes the attributes, and what their pointers lead to, which callers keep.
+    // SAFETY: the kernel reads and writes the attributes, and the slices that their pointers lead to, because callers keep them.
     checked(unsafe { libc::syscall(libc::SYS_bpf, command, data, len) })
 }
 

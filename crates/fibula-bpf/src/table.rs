@@ -15,7 +15,6 @@ use fibula::net::{Dual, Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib};
 
 use crate::error::BpfError;
-use crate::follow::{FollowOptions, Follower};
 use crate::layout::{ARRAYS, Engine, LAYOUT, MAGIC, ROOM_MOST, at};
 use crate::sys::{self, ARRAY, MMAPABLE, MapForm, Mapping};
 
@@ -141,7 +140,7 @@ impl Words<'_> {
     }
 }
 
-/// What the header map says.
+/// The content of a header map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
@@ -201,8 +200,8 @@ impl BpfTable {
         Ok(Self::of(options, descriptors)?.begun())
     }
 
-    /// Makes what [`create`](Self::create) makes, in memory of this process alone, which needs no right and no kernel of a kind.
-    /// For tests, and to try what a table takes.
+    /// Makes the same as [`create`](Self::create), in memory of this process alone, which needs no right and no kernel of a kind.
+    /// For tests, and to try the size of a table.
     ///
     /// # Errors
     /// When memory runs out, or a room is too large.
@@ -218,7 +217,7 @@ impl BpfTable {
         Ok(Self { maps: Arc::new(Maps { options, header, arrays, descriptors, pin }) }.begun())
     }
 
-    /// Writes what never changes into the header map.
+    /// Writes the words of the header map that stay.
     fn begun(self) -> Self {
         let Maps { options, header, .. } = &*self.maps;
         let engine = options.engine;
@@ -365,29 +364,13 @@ impl BpfTable {
         Ok(table)
     }
 
-    /// Writes all words of a table that does not change. The table loses its listener.
-    ///
-    /// # Errors
-    /// When the table has another engine, or no room here.
-    pub fn fill(&self, table: &Table) -> Result<(), BpfError> {
-        self.clone().follow(table).map(drop)
-    }
-
-    /// Writes all words of a table, and from then on every change, until the follower is dropped. The table has no other listener.
-    ///
-    /// # Errors
-    /// As for [`fill`](Self::fill), and when another process follows a table in pinned maps.
-    pub fn follow(self, table: &Table) -> Result<Follower, BpfError> {
-        Follower::start(vec![self], table, FollowOptions::default())
-    }
-
     /// Returns how the maps were made.
     #[must_use]
     pub fn options(&self) -> Options {
         self.maps.options
     }
 
-    /// Returns what the header map says.
+    /// Returns the content of the header map.
     #[must_use]
     pub fn state(&self) -> State {
         let Maps { options, header, .. } = &*self.maps;

@@ -50,21 +50,21 @@ pub(crate) struct BpfArgs {
 enum BpfCommand {
     Load(Box<LoadArgs>),
     Follow(Box<FollowArgs>),
-    Get(GetArgs),
-    Check(Box<CheckArgs>),
-    Show(ShowArgs),
+    Get(BpfGetArgs),
+    Check(Box<BpfCheckArgs>),
+    Show(BpfShowArgs),
     Header(HeaderArgs),
     Unload(UnloadArgs),
 }
 
 /// Make maps of a table, and pin them in a new folder
 ///
-/// Next hops must be numbers from 1 on: they are the answers that programs get, and 0 is no route. What they mean is up to the program,
+/// Next hops must be numbers from 1 on: they are the answers that programs get, and 0 is no route. Their meaning is up to the program,
 /// such as an index of an array. A table of other next hops has numbers in a column (--value-columns, --value origin-as).
 ///
 /// A table has one family; name it with --family if the file has both. The kernel takes the room of the maps at once: for a
 /// full table of today twice over, or for twice this table if that is more. Programs are compiled for the room; 'fibula bpf
-/// header' prints what they define if it is not the usual one.
+/// header' prints their definitions if it is not the usual one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -97,7 +97,7 @@ struct LoadArgs {
     #[arg(long, value_name = "BYTES", value_parser = size)]
     room: Option<u64>,
 
-    /// Say what would be made and what the kernel has, and make nothing
+    /// Print the maps that would be made and the kernel's features, and make nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -174,7 +174,7 @@ Exit codes:
 
 Examples:
   fibula bpf get --pin /sys/fs/bpf/blocked 192.0.2.1 198.51.100.1")]
-struct GetArgs {
+struct BpfGetArgs {
     /// The folder of the maps
     #[arg(long, value_name = "FOLDER")]
     pin: PathBuf,
@@ -198,7 +198,7 @@ Exit codes:
 
 Examples:
   fibula bpf check --table blocked.txt --pin /sys/fs/bpf/blocked")]
-struct CheckArgs {
+struct BpfCheckArgs {
     #[command(flatten)]
     source: SourceArgs,
 
@@ -210,7 +210,7 @@ struct CheckArgs {
     quiet: QuietArgs,
 }
 
-/// Show what is pinned: engine, routes, memory, and the age of the follower's heartbeat
+/// Show a pinned table: engine, routes, memory, and the age of the follower's heartbeat
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -221,7 +221,7 @@ Exit codes:
 Examples:
   fibula bpf show --pin /sys/fs/bpf/blocked
   fibula bpf show --pin /sys/fs/bpf/blocked --json")]
-struct ShowArgs {
+struct BpfShowArgs {
     /// The folder of the maps
     #[arg(long, value_name = "FOLDER")]
     pin: PathBuf,
@@ -427,7 +427,7 @@ fn apply<K: TableKey>(
 ) -> Result<usize, fibula::live::TableError> {
     const SOME: usize = 1_024;
     let mut changes = Vec::new();
-    // What comes is before what goes: the longest prefix of both tables is that of the one or of the other, so each address goes
+    // Inserts before removals, because the longest prefix of both tables is that of the one or of the other, so each address goes
     // straight from its old answer to its new one.
     for route in after.iter() {
         if before.get(route.prefix) != Some(route.next_hop) {
@@ -445,7 +445,7 @@ fn apply<K: TableKey>(
     Ok(changes.len())
 }
 
-/// What tells a file from one that took its place.
+/// Returns the facts that differ between a file and one that took its place.
 fn stamp(paths: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
     let of = |path: &PathBuf| {
         let facts = std::fs::metadata(path).ok()?;
@@ -533,7 +533,7 @@ fn of_families(mut ribs: DualRib, engines: &[Engine]) -> DualRib {
     ribs
 }
 
-fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
+fn get(args: &BpfGetArgs) -> Result<ExitCode, Failure> {
     let mut out = args.output.open([])?;
     let maps = BpfTable::open(&args.pin).map_err(failure)?;
     let mut rows = Vec::new();
@@ -565,7 +565,7 @@ fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     Ok(if all { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
 }
 
-fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
+fn check(args: &BpfCheckArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
     let ribs = read(&args.source, messages)?;
     let maps = BpfTable::open(&args.pin).map_err(failure)?;
@@ -585,7 +585,7 @@ fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
+fn show(args: &BpfShowArgs) -> Result<ExitCode, Failure> {
     let mut out = args.output.open([])?;
     let maps = BpfTable::open(&args.pin).map_err(failure)?;
     write(&mut out, args.output.format(), &record(&args.pin, &maps.state()))?;

@@ -20,6 +20,7 @@ const PLACES: [(&str, &str); 19] = [
     ("crates/fibula-lab/src/rival/", "`rival/dpdk/sys.rs`"),
     ("crates/fibula-proof/src/allocator.rs", "`allocator.rs`"),
     ("crates/fibula-gpu/src/device/", "`fibula-gpu/src/device/cuda.rs`"),
+    ("crates/fibula-bpf/src/sys.rs", "`fibula-bpf/src/sys.rs`"),
     ("crates/fibula-router/src/kernel/sys.rs", "`fibula-router/src/kernel/sys.rs`"),
     ("crates/fibula-router/src/io/dpdk/", "`io/dpdk/port.rs`"),
     ("bindings/c/src/", "`bindings/c`"),

@@ -38,7 +38,7 @@ pub(crate) struct FamilyWriter<K: Key> {
     growth: Option<Growth<K>>,
     /// Bytes that lookups read and number of routes, when the structure was built.
     built: [usize; 2],
-    /// What the listener has room for.
+    /// The words that the listener has room for, kept because engines that follow are limited too.
     rooms: Rooms,
 }
 
@@ -156,7 +156,7 @@ impl<K: Key> FamilyWriter<K> {
         Ok(ready)
     }
 
-    /// Limits the words of each array, in this engine and in those that follow it.
+    /// Limits the words of each array, in this engine and in those that follow it, because a copy cannot grow.
     ///
     /// # Errors
     /// When an array has more words already. Nothing is limited then.
@@ -173,7 +173,7 @@ impl<K: Key> FamilyWriter<K> {
         TableError::Room { family: K::FAMILY, engine: self.engine.name, array, words, room }
     }
 
-    /// Returns what the listener has room for.
+    /// Returns the words that the listener has room for.
     pub(super) fn rooms(&self) -> Rooms {
         self.rooms
     }

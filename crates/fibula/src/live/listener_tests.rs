@@ -283,7 +283,7 @@ fn outgrows<K: TableKey>(options: Options, rooms: [usize; 4], len: u8) -> u8 {
             Err(other) => panic!("{other}"),
         };
         if is_refused && refused % 3 == 0 {
-            // Changes that need less are made: what is left after them has room.
+            // Because fewer routes have room, changes that remove some are made.
             let gone: Vec<_> = rib.iter().step_by(3).map(|route| Change::Remove(route.prefix)).collect();
             if table.apply(&gone).is_ok() {
                 rib.apply(&gone).unwrap();
@@ -334,7 +334,7 @@ fn a_listener_without_room_is_not_taken() {
     // The first listener still listens, and nothing limits the table.
     let _ = table.insert(prefix, hop(2)).unwrap();
     assert_eq!(copy_version(&first), table.statistics().unwrap().totals.version);
-    // An engine that is rebuilt at every change has no arrays, so nothing of it is limited.
+    // An engine that is rebuilt at every change has no arrays, so nothing is limited.
     let rebuilt = Table::from_routes(DualRib::default(), Options::of::<RangeBtree, PlanB>()).unwrap();
     rebuilt.listen_within(Shared::default(), Dual::new(few(0), few(0))).unwrap();
 }
