@@ -83,12 +83,26 @@ fn compare<K: Words>(engine: Engine, rib: &Rib<K>, keys: &[K]) -> Result<(), Fai
     let maps = BpfTable::in_memory(&options)?;
     maps.fill(&table)?;
     let program = folder.path().join("plain");
-    compile(&crate_path("tests/c/plain.c"), &defines(&options), &[], &program)?;
+    compile(
+        &crate_path("tests/c/plain.c"),
+        &[defines(&options), vec!["-static".to_owned()]].concat(),
+        &[],
+        &program,
+    )?;
     let file = folder.path().join("words");
     let (state, arrays) = maps.image();
     let words = [state].into_iter().chain(arrays.into_iter().flatten());
     write_words(&file, words.chain(keys.iter().flat_map(|key| key.words())))?;
-    let found = read_words(&done(Command::new(program).arg(file))?.stdout);
+    // FIBULA_BPF_CC compiles for another machine, which FIBULA_BPF_RUN emulates.
+    let mut run = match std::env::var_os("FIBULA_BPF_RUN") {
+        Some(emulator) => {
+            let mut command = Command::new(emulator);
+            command.arg(program);
+            command
+        }
+        None => Command::new(program),
+    };
+    let found = read_words(&done(run.arg(file))?.stdout);
     judge(keys, &found, rib, "plain C")?;
     let found: Vec<u32> = keys.iter().map(|key| maps.get(address(*key)).unwrap_or(u32::MAX)).collect();
     judge(keys, &found, rib, "user space")

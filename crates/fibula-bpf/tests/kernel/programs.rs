@@ -107,23 +107,26 @@ impl Drop for Attached {
 }
 
 /// A namespace, and a veth pair into it.
-struct Network(String);
+struct Network(String, u32);
 
 impl Network {
-    const HERE: &str = "10.77.177.1";
+    /// Returns an address of its subnet, which no other test's has.
+    fn address(&self, host: u32) -> IpAddr {
+        (10 << 24 | 77 << 16 | (100 + self.1 % 100) << 8 | host).to_be_bytes().into()
+    }
 
     fn make() -> Result<Self, Failure> {
         // Tests run beside each other.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let network = Self(format!("fb{}x{number}", std::process::id() % 1_000_000));
+        let network = Self(format!("fb{}x{number}", std::process::id() % 1_000_000), number);
         let (name, there) = (&network.0, format!("{}n", network.0));
         let ip = |words: &str| done(Command::new("ip").args(words.split(' '))).map(drop);
         ip(&format!("netns add {name}"))?;
         ip(&format!("link add {name} type veth peer name {there} netns {name}"))?;
-        ip(&format!("addr add {}/24 dev {name}", Self::HERE))?;
+        ip(&format!("addr add {}/24 dev {name}", network.address(1)))?;
         ip(&format!("link set {name} up"))?;
-        for address in ["10.77.177.2", "10.77.177.9"] {
+        for address in [2, 9].map(|host| network.address(host)) {
             ip(&format!("-n {name} addr add {address}/24 dev {there}"))?;
         }
         ip(&format!("-n {name} link set {there} up"))?;
@@ -131,7 +134,7 @@ impl Network {
     }
 
     /// Sends a datagram out of the namespace.
-    fn send(&self, from: &str, to: SocketAddr) -> Result<(), Failure> {
+    fn send(&self, from: IpAddr, to: SocketAddr) -> Result<(), Failure> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.0]).arg(std::env::current_exe()?);
         done(command.env(CHILD, format!("send {from} {to}"))).map(drop)
@@ -174,19 +177,21 @@ fn arrives(socket: &UdpSocket) -> Option<IpAddr> {
 
 fn block() -> Result<(), Failure> {
     let (tables, network) = (Tables::make()?, Network::make()?);
-    tables.insert("10.77.177.8/30", 7)?;
+    let [passes, blocked] = [2, 9].map(|host| network.address(host));
+    let list = format!("{}/30", network.address(8));
+    tables.insert(&list, 7)?;
     let attached = tables.attach("block", Path::new(&network.0), &["blocked", "blocked6"])?;
-    let socket = UdpSocket::bind((Network::HERE.parse::<IpAddr>()?, 0))?;
+    let socket = UdpSocket::bind((network.address(1), 0))?;
     socket.set_read_timeout(Some(Duration::from_secs(2)))?;
     let to = socket.local_addr()?;
-    network.send("10.77.177.2", to)?;
-    assert_eq!(arrives(&socket), Some("10.77.177.2".parse()?));
-    network.send("10.77.177.9", to)?;
+    network.send(passes, to)?;
+    assert_eq!(arrives(&socket), Some(passes));
+    network.send(blocked, to)?;
     assert_eq!(arrives(&socket), None);
     // The list changes while the program is attached.
-    let _ = tables.table.remove("10.77.177.8/30".parse::<IpPrefix>()?)?;
-    network.send("10.77.177.9", to)?;
-    assert_eq!(arrives(&socket), Some("10.77.177.9".parse()?));
+    let _ = tables.table.remove(list.parse::<IpPrefix>()?)?;
+    network.send(blocked, to)?;
+    assert_eq!(arrives(&socket), Some(blocked));
     tables.follower.health()?;
     drop(attached);
     Ok(())
@@ -194,11 +199,11 @@ fn block() -> Result<(), Failure> {
 
 fn origin() -> Result<(), Failure> {
     let (tables, network) = (Tables::make()?, Network::make()?);
-    tables.insert("10.77.177.0/24", 64_500)?;
+    tables.insert(&format!("{}/24", network.address(0)), 64_500)?;
     let _attached = tables.attach("origin", Path::new(&network.0), &["origins"])?;
-    let socket = UdpSocket::bind((Network::HERE.parse::<IpAddr>()?, 0))?;
+    let socket = UdpSocket::bind((network.address(1), 0))?;
     for _ in 0..3 {
-        socket.send_to(&[0; 100], "10.77.177.2:9")?;
+        socket.send_to(&[0; 100], (network.address(2), 9))?;
     }
     let dump = done(Command::new("bpftool").args(["map", "dump", "name", "bytes_by_as"]))?.stdout;
     let dump = String::from_utf8(dump)?;

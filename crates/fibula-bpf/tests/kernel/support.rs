@@ -119,7 +119,7 @@ pub(crate) fn compile(
     libraries: &[&str],
     output: &Path,
 ) -> Result<(), Failure> {
-    let mut command = Command::new("cc");
+    let mut command = Command::new(std::env::var_os("FIBULA_BPF_CC").unwrap_or_else(|| "cc".into()));
     command.args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(crate_path("include")).args(options);
     done(command.arg(source).arg("-o").arg(output).args(libraries)).map(drop)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files with `unsafe` code, from `crates/` or the root, and what ARCHITECTURE.md calls them.
-const PLACES: [(&str, &str); 19] = [
+const PLACES: [(&str, &str); 20] = [
     ("crates/fibula/src/simd/", "`simd`"),
     ("crates/fibula/src/memory/buffer.rs", "`buffer.rs`"),
     ("crates/fibula/src/memory/mapped.rs", "`mapped.rs`"),
