@@ -4,16 +4,24 @@
  * It uses DuckDB's stable interface for extensions, version 1.2.0, so that one binary runs in DuckDB 1.3.2 and all later versions. Vectors come flat from there: a
  * constant argument is there in each row. A chunk is cut into runs of rows with the same table, column and rule, of which there is one as a rule. Each run is an
  * array of Arrow for the C library.
+ *
+ * DuckDB 1.5.6 and later offer more, which is used where the running version has it: which arguments are constant is asked when a query is bound, and a chunk of
+ * texts that repeat is entries of a dictionary.
  */
 #define DUCKDB_EXTENSION_NAME fibula
 #define DUCKDB_EXTENSION_API_VERSION_MAJOR 1
-#define DUCKDB_EXTENSION_API_VERSION_MINOR 2
-#define DUCKDB_EXTENSION_API_VERSION_PATCH 0
+#define DUCKDB_EXTENSION_API_VERSION_MINOR 5
+#define DUCKDB_EXTENSION_API_VERSION_PATCH 6
 #include "vendor/duckdb_extension.h"
+
+/* All members of the interface of version 1.2.0: this is the first one of 1.5.6. Calls of those are behind `has_newer`. */
+#undef duckdb_create_instance_cache
+#define BYTES_OF_1_2_0 offsetof(duckdb_ext_api_v1, duckdb_create_instance_cache)
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +30,9 @@
 #include "../c/include/fibula.h"
 #include "../c/include/fibula_rpki.h"
 
-DUCKDB_EXTENSION_EXTERN
+DUCKDB_EXTENSION_GLOBAL
+
+static int has_newer;
 
 /* Arrow's C data interface. */
 struct ArrowSchema {
@@ -424,9 +434,72 @@ static int put_values(const function *of, const fibula_table *table, const char 
     return 1;
 }
 
-/* Answers rows of one table, column and rule. Returns 0 with a message where that cannot be. */
+/* ---- with the interface of 1.5.6: constants, and texts by a dictionary ---- */
+
+/* Places for the ids of a chunk: a power of two that is more than twice its rows. */
+#define PLACES 8192
+
+/*
+ * Makes the result of a whole chunk entries of a dictionary: each distinct value is copied once. Returns 0 where there is little to save. The dictionary is the
+ * chunk's own: with one of all values of a table, DuckDB takes time for each of its entries in every chunk.
+ */
+static int put_entries(const function *of, const fibula_table *table, const char *path, const char *name, duckdb_vector result,
+                       const uint32_t *ids, idx_t count, fibula_error *error, int *is_good) {
+    uint32_t seen[PLACES], distinct[PLACES / 2];
+    uint16_t entries[PLACES];
+    if (count < 64 || count >= PLACES / 2) return 0;
+    duckdb_selection_vector rows = duckdb_create_selection_vector(count);
+    if (!rows) return 0;
+    sel_t *entry = duckdb_selection_vector_get_data_ptr(rows);
+    memset(seen, 0, sizeof seen);
+    idx_t found = 0;
+    for (idx_t row = 0; row < count && found <= count / 2; row++) {
+        /* Most chunks without many equal values are known by their first rows. */
+        if (row == 256 && found > 192) found = count;
+        /* A place holds an id and one, so that 0 is none. */
+        const uint32_t key = ids[row] + 1;
+        uint32_t place = key * 0x9e3779b1u >> (32 - 13);
+        while (seen[place] && seen[place] != key) place = (place + 1) % PLACES;
+        if (!seen[place]) {
+            seen[place] = key;
+            entries[place] = (uint16_t)found;
+            distinct[found++] = ids[row];
+        }
+        entry[row] = entries[place];
+    }
+    const int is_worth_it = found <= count / 2;
+    if (is_worth_it) {
+        *is_good = put_values(of, table, path, name, result, 0, distinct, found, error);
+        if (*is_good) duckdb_slice_vector(result, rows, count);
+    }
+    duckdb_destroy_selection_vector(rows);
+    return is_worth_it;
+}
+
+/* Bound data of calls whose table, column and rule are constant. It is never written. */
+static char CONSTANT;
+
+static void *copy_constant(void *bound) { return bound; }
+static void keep_constant(void *bound) { (void)bound; }
+
+static void bind_call(duckdb_bind_info info) {
+    const overload *self = duckdb_scalar_function_bind_get_extra_info(info);
+    const idx_t arguments = duckdb_scalar_function_bind_get_argument_count(info);
+    int are_constant = arguments == 2 + (idx_t)self->of->has_column + (idx_t)self->has_rule;
+    for (idx_t at = 0; are_constant && at < arguments; at++) {
+        if (at == 1) continue;
+        duckdb_expression argument = duckdb_scalar_function_bind_get_argument(info, at);
+        are_constant = duckdb_expression_is_foldable(argument);
+        duckdb_destroy_expression(&argument);
+    }
+    if (!are_constant) return;
+    duckdb_scalar_function_set_bind_data(info, &CONSTANT, keep_constant);
+    duckdb_scalar_function_set_bind_data_copy(info, copy_constant);
+}
+
+/* Answers rows of one table, column and rule. Returns 0 with a message where that cannot be. `is_chunk`: the rows are all of it. */
 static int run_of_rows(const overload *self, const char *path, const char *name, const char *rule, addresses *ip,
-                       duckdb_vector result, idx_t first, idx_t count, fibula_error *error) {
+                       duckdb_vector result, idx_t first, idx_t count, int is_chunk, fibula_error *error) {
     uint32_t flags = 0;
     if (rule && !flags_of(rule, &flags)) {
         snprintf(error->message, sizeof error->message, "the rule for what is no address is 'null' or 'raise', and not '%.60s'", rule);
@@ -456,7 +529,9 @@ static int run_of_rows(const overload *self, const char *path, const char *name,
         if (!is_good) snprintf(error->message, sizeof error->message, "out of memory");
         is_good = is_good && fibula_lookup_arrow(table, &ip->schema, &ip->array, 1, flags, ids, count, error) >= 0;
         if (is_good && self->of->answer == ID) none_without_id(result, first, ids, count);
-        if (is_good && self->of->answer != ID)
+        const int is_text = self->of->answer == OF_FIRST || self->of->answer == OF_COLUMN;
+        if (is_good && self->of->answer != ID &&
+            !(has_newer && is_chunk && is_text && put_entries(self->of, table, path, name, result, ids, count, error, &is_good)))
             is_good = put_values(self->of, table, path, name, result, first, ids, count, error);
         free(made);
     }
@@ -476,8 +551,9 @@ static void look_up(duckdb_function_info info, duckdb_data_chunk input, duckdb_v
         fail(info, self->of->name, "out of memory");
         return;
     }
+    const int are_constant = has_newer && duckdb_scalar_function_get_bind_data(info) == &CONSTANT;
     for (idx_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && is_same(&table, first, end); end++) {
+        for (end = are_constant ? count : first + 1; end < count && is_same(&table, first, end); end++) {
             int are_same = 1;
             for (int at = 0; at < options; at++) are_same = are_same && is_same(&given[at], first, end);
             if (!are_same) break;
@@ -496,7 +572,7 @@ static void look_up(duckdb_function_info info, duckdb_data_chunk input, duckdb_v
             snprintf(error.message, sizeof error.message, "the table, a column or a rule has a byte 0");
         else
             is_good = run_of_rows(self, path, self->of->has_column ? texts[0] : "", self->has_rule ? texts[options - 1] : NULL,
-                                  &rows, result, first, end - first, &error);
+                                  &rows, result, first, end - first, end - first == count, &error);
         free(path);
         free(texts[0]);
         free(texts[1]);
@@ -807,6 +883,7 @@ static int add(duckdb_scalar_function_set set, const char *name, const overload 
     duckdb_destroy_logical_type(&type);
     duckdb_scalar_function_set_extra_info(made, extra, free);
     duckdb_scalar_function_set_function(made, run);
+    if (has_newer && self->of) duckdb_scalar_function_set_bind(made, bind_call);
     const int is_good = duckdb_add_scalar_function_to_set(set, made) == DuckDBSuccess;
     duckdb_destroy_scalar_function(&made);
     return is_good;
@@ -830,7 +907,7 @@ static int add_table_function(duckdb_connection connection, const char *name, in
     return is_good;
 }
 
-DUCKDB_EXTENSION_ENTRYPOINT(duckdb_connection connection, duckdb_extension_info info, struct duckdb_extension_access *access) {
+static int add_all(duckdb_connection connection) {
     int is_good = 1;
     for (size_t at = 0; at < sizeof FUNCTIONS / sizeof *FUNCTIONS; at++) {
         const function *of = &FUNCTIONS[at];
@@ -855,6 +932,35 @@ DUCKDB_EXTENSION_ENTRYPOINT(duckdb_connection connection, duckdb_extension_info 
     duckdb_destroy_scalar_function_set(&set);
     is_good = add_table_function(connection, "fibula_routes", 1, bind_routes, init_routes, put_routes) && is_good;
     is_good = add_table_function(connection, "fibula_tables", 0, bind_tables, init_tables, put_tables) && is_good;
+    return is_good;
+}
+
+/* Whether DuckDB is of this version or later, and FIBULA_DUCKDB_INTERFACE does not say 1.2.0, which tests of both ways set. */
+static int is_newer(const char *version) {
+    int major, minor, patch;
+    const char *wanted = getenv("FIBULA_DUCKDB_INTERFACE");
+    if (wanted && strcmp(wanted, "1.2.0") == 0) return 0;
+    if (sscanf(version, "v%d.%d.%d", &major, &minor, &patch) != 3) return 0;
+    return major > 1 || (major == 1 && (minor > 5 || (minor == 5 && patch >= 6)));
+}
+
+DUCKDB_CAPI_ENTRY_VISIBILITY bool fibula_init_c_api(duckdb_extension_info info, struct duckdb_extension_access *access) {
+    const duckdb_ext_api_v1 *interface = access->get_api(info, "v1.2.0");
+    if (!interface) return false;
+    memcpy(&duckdb_ext_api, interface, BYTES_OF_1_2_0);
+    if (is_newer(duckdb_library_version())) {
+        interface = access->get_api(info, "v1.5.6");
+        if (!interface) return false;
+        duckdb_ext_api = *interface;
+        has_newer = 1;
+    }
+    duckdb_connection connection;
+    if (duckdb_connect(*access->get_database(info), &connection) != DuckDBSuccess) {
+        access->set_error(info, "fibula: no connection to the database");
+        return false;
+    }
+    const int is_good = add_all(connection);
+    duckdb_disconnect(&connection);
     if (!is_good) access->set_error(info, "fibula: a function could not be registered");
     return is_good;
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -107,6 +110,42 @@ def test_types_of_ases(con: Any) -> None:
     for kind in ["utinyint", "smallint", "usmallint", "integer", "uinteger", "bigint", "ubigint"]:
         assert con.execute(f"select rov('{questions.VRPS}', '192.0.2.0/24', 100::{kind})").fetchone() == ("invalid-as",)
     assert con.execute(f"select rov('{questions.VRPS}', '192.0.2.0/24', 64500)").fetchone() == ("valid",)
+
+
+def test_texts_that_repeat_and_that_do_not(con: Any, tmp_path: pathlib.Path) -> None:
+    """In DuckDB 1.5.6 and later, texts of a chunk that repeat are entries of a dictionary."""
+    path = tmp_path / "many.fibula"
+    names = [f"value {at} that is longer than what a vector holds in place" if at % 7 else None for at in range(5_000)]
+    fibula.Table.build([f"10.{at >> 8}.{at & 255}.0/24" for at in range(5_000)], {"name": names, "number": [at % 5 for at in range(5_000)]}).save(path)
+    for spread in [1, 2, 40, 300, 1100, 1500, 5_200]:
+        # Every so many rows another route, and addresses beyond all routes.
+        rows = f"select n, 167772160 + hash(n) % {spread} * 256 as ip from range(20000) r(n)"
+        found = con.execute(f"select (ip - 167772160) // 256, lpm('{path}', ip::uinteger), lpm_column('{path}', ip::uinteger, 'number') from ({rows}) order by n").fetchall()
+        for at, name, number in found:
+            assert (name, number) == ((names[at], str(at % 5)) if at < 5_000 else (None, None)), spread
+        # Kept, sorted and compared, where a chunk's dictionary is gone.
+        con.execute(f"create or replace table kept as select n, lpm('{path}', ip::uinteger) as name from ({rows})")
+        assert con.execute("select name from kept order by n").fetchall() == [(name,) for _, name, _ in found]
+        assert con.execute(f"select count(*) from (select lpm('{path}', ip::uinteger) as name from ({rows})) join kept using (name) where kept.n < 20").fetchone() == (
+            sum(found[at][1] is not None and found[at][1] == other[1] for at in range(20) for other in found),
+        )
+    # One address in all rows, which is a constant to DuckDB.
+    for ip, name in [("167772161 + 256", names[1]), ("167772161", None), ("0", None)]:
+        select = f"select min(x), max(x), count(x) from (select lpm('{path}', a.ip) as x from (values (({ip})::uinteger)) a(ip), range(5000))"
+        assert con.execute(select).fetchone() == (name, name, 5_000 if name else 0)
+    # The table of a prepared query is bound later; it and the column may also be of one row alone.
+    con.execute("prepare asked as select count(lpm_column($1, 167772161::uinteger + 256 * n::uinteger, $2)) from range(5000) r(n)")
+    for column, count in [("name", 4_285), ("number", 5_000)]:
+        assert con.execute(f"execute asked('{path}', '{column}')").fetchone() == (count,)
+
+
+def test_the_interface_that_is_used(path: str, con: Any) -> None:
+    """DuckDB 1.5.6 and later run what the tests of older versions run, too, where the variable says so."""
+    program = f"import duckdb, fibula.duckdb; con = duckdb.connect(config={{'allow_unsigned_extensions': 'true'}}); fibula.duckdb.load(con); print(con.execute(\"select lpm('{path}', ip), lpm_id('{path}', ip) is null from (values ('10.0.0.1'), ('x')) a(ip), range(300)\").fetchall() == [('private', False)] * 300 + [(None, True)] * 300)"
+    program = program.replace("range(300)", "range(300) order by ip")
+    for interface in ["1.2.0", "newest"]:
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, "FIBULA_DUCKDB_INTERFACE": interface})
+        assert run.stdout == "True\n"
 
 
 def test_tables_and_columns_of_rows(path: str, con: Any, tmp_path: pathlib.Path) -> None:

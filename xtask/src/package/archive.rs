@@ -50,6 +50,7 @@ pub(crate) fn make(release: &Release, options: &Options, work: &Path, to: &Path)
             let stage = Stage::new(release, work.join(kind).join(target))?;
             if kind == "archive" {
                 static_program(&stage, &name, target, runnable, &licences)?;
+                extension(&stage, &name, target, native_profile(&program))?;
                 made.push(pack(&stage, &name, to, &format!("{name}.tar.xz"))?);
             } else {
                 container(&stage, &program, &licences)?;
@@ -93,6 +94,17 @@ fn static_program(
     }
     stage.text(&at("THIRD-PARTY-LICENSES"), licences)?;
     stage.text(&at("fibula.cdx.json"), sbom::text(stage.release, &COMMAND, target)?)
+}
+
+/// DuckDB's extension, which is a library of this machine: another one's would need its compiler of C.
+fn extension(stage: &Stage<'_>, name: &str, target: &str, profile: &str) -> Outcome {
+    if processor(target) != stage.release.processor() {
+        println!("SKIPPED duckdb {target}: the extension is made on a machine of its own kind");
+        return Ok(());
+    }
+    let build = root().join("bindings/duckdb/build");
+    let to = stage.at(&format!("/{name}/duckdb/fibula.duckdb_extension"))?;
+    run(stage.release.command(&build.to_string_lossy()).args(["--profile", profile, "--to"]).arg(to))
 }
 
 /// Returns the profile of a program by its folder.
