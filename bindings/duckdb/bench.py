@@ -128,8 +128,10 @@ def main() -> None:
                 "date": time.strftime("%Y-%m-%d"),
                 "duckdb": duckdb.__version__,
                 "fibula": fibula.__version__,
-                "machine": platform.processor() or platform.machine(),
+                "machine": next((line.split(": ")[1] for line in open("/proc/cpuinfo").read().splitlines() if line.startswith("model name")), platform.machine()),
                 "chdb": version("chdb"),
+                # The newest that DuckDB has, without the variable.
+                "interface": os.environ.get("FIBULA_DUCKDB_INTERFACE", "newest"),
                 "load": round(os.getloadavg()[0], 1),
                 "table": os.path.basename(table),
                 "rows": rows,

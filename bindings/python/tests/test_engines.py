@@ -248,6 +248,82 @@ def test_what_is_wrong_is_named(path: str, tmp_path: pathlib.Path) -> None:
     assert sql.lpm(without, ["10.0.0.1", "11.0.0.0"]) == ["1", None]
 
 
+def called_in(engine: str) -> Any:
+    """Return a function that calls a function of SQL over texts in a library: (name, file, texts, arguments, options)."""
+    if engine == "polars":
+        pl = pytest.importorskip("polars")
+        import fibula.polars
+
+        def run(name: str, file: str, texts: list[str], *arguments: str, **options: str) -> list[Any]:
+            assert fibula.polars
+            asked = getattr(pl.col("ip").fibula, name)(file, *arguments, **options)
+            return list(pl.DataFrame({"ip": texts}).lazy().select(asked).collect()["ip"].to_list())
+    elif engine == "pandas":
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        import fibula.pandas
+
+        def run(name: str, file: str, texts: list[str], *arguments: str, **options: str) -> list[Any]:
+            assert fibula.pandas
+            return list(answered(getattr(pd.Series(texts, dtype="string").fibula, name)(file, *arguments, **options).tolist()))
+    else:
+        datafusion = pytest.importorskip("datafusion")
+        pytest.importorskip("pyarrow")
+        import fibula.datafusion
+
+        def run(name: str, file: str, texts: list[str], *arguments: str, **options: str) -> list[Any]:
+            if options:
+                pytest.skip("DataFusion's functions have no rule")
+            context = datafusion.SessionContext()
+            fibula.datafusion.register(context)
+            context.from_pydict({"n": list(range(len(texts))), "ip": texts}, "asked")
+            given = "".join(f", '{one}'" for one in arguments)
+            return list(context.sql(f"select {name}('{file}', ip{given}) as answer from asked order by n").to_pydict()["answer"])
+
+    return run
+
+
+@pytest.mark.parametrize("engine", ["polars", "pandas", "datafusion"])
+def test_bad_input_is_an_error_of_the_engine(engine: str, path: str, tmp_path: pathlib.Path) -> None:
+    run = called_in(engine)
+    image = pathlib.Path(path).read_bytes()
+    for at, bad in enumerate([b"", b"x", image[:-1], image[: len(image) // 2], image[:100] + b"x" + image[101:], (questions.FOLDER / "routes.csv").read_bytes()]):
+        file = tmp_path / f"broken-{at}.fibula"
+        file.write_bytes(bad)
+        with pytest.raises(Exception, match=rf"broken-{at}\.fibula"):
+            run("lpm", str(file), ["10.0.0.1"])
+    with pytest.raises(Exception, match=r"absent\.fibula"):
+        run("lpm", str(tmp_path / "absent.fibula"), ["10.0.0.1"])
+    for name, column, said in [("lpm_column", "city", "no column 'city'"), ("lpm_u64", "name", "column 'name' is of type text"), ("lpm_f64", "bytes", "column 'bytes' is of type u64")]:
+        with pytest.raises(Exception, match=said):
+            run(name, path, ["10.0.0.1"], column)
+    # Text that is no address, and the engine goes on.
+    assert run("lpm", path, ["zehn", "10.0.0.1", "10.0.0.256", ""]) == [None, "private", None, None]
+
+
+@pytest.mark.parametrize("engine", ["polars", "pandas", "datafusion"])
+def test_a_broken_file_in_place_of_a_table_leaves_the_table(engine: str, tmp_path: pathlib.Path) -> None:
+    run = called_in(engine)
+    path = tmp_path / f"{engine}.fibula"
+    for name in ["one", "two"]:
+        fibula.Table.build(["10.0.0.0/8"], [name]).save(path)
+        assert run("lpm", str(path), ["10.0.0.1"]) == [name]
+    broken = tmp_path / "broken"
+    broken.write_bytes(path.read_bytes()[:100])
+    broken.rename(path)
+    with pytest.warns(RuntimeWarning, match=rf"table before stays in use: .*{engine}\.fibula"):
+        assert run("lpm", str(path), ["10.0.0.1"]) == ["two"]
+    fibula.Table.build(["10.0.0.0/8"], ["three"]).save(path)
+    assert run("lpm", str(path), ["10.0.0.1"]) == ["three"]
+
+
+@pytest.mark.parametrize("engine", ["polars", "pandas", "datafusion"])
+def test_an_invalid_text_is_named(engine: str, path: str) -> None:
+    # Polars counts the rows of its own batches.
+    with pytest.raises(Exception, match=r"row [01]: 'zehn'"):
+        called_in(engine)("lpm", path, ["10.0.0.1", "zehn"], invalid="raise")
+
+
 def test_nothing_is_imported_before_it_is_used() -> None:
     program = "import sys, fibula, fibula.sql; print([name for name in ('polars', 'pandas', 'pyarrow', 'numpy', 'duckdb', 'datafusion', 'pyspark') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -216,6 +216,33 @@ def test_what_is_wrong_is_said_before_the_job_or_by_the_task(spark: Any, path: s
         spark.sql(f"select lpm('{path}', ip, 'raise') from values ('zehn') r(ip)").collect()
 
 
+def test_a_broken_file_in_place_of_a_table_leaves_the_table(spark: Any, path: str, tmp_path: pathlib.Path) -> None:
+    frame = spark.createDataFrame([("10.0.0.1",)], "ip string").repartition(1)
+    image = pathlib.Path(path).read_bytes()
+    for at, bad in enumerate([b"", b"x", image[:-1], image[: len(image) // 2], image[:100] + b"x" + image[101:]]):
+        file = tmp_path / f"broken-{at}.fibula"
+        file.write_bytes(bad)
+        with pytest.raises(ValueError, match=rf"broken-{at}\.fibula"):
+            fibula.spark.lookup(frame, "ip", file)
+        with pytest.raises(Exception, match=rf"broken-{at}\.fibula"):
+            spark.sql(f"select lpm('{file}', '10.0.0.1')").collect()
+    # A worker that has a table keeps it; one that has none says which file is broken.
+    file = tmp_path / "table.fibula"
+    fibula.Table.build(["10.0.0.0/8"], {"v": ["one"]}).save(file)
+    found = fibula.spark.lookup(frame, "ip", file, "v")
+    assert found.collect()[0]["v"] == "one"
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"nothing")
+    broken.rename(file)
+    for _ in range(4):
+        try:
+            assert found.collect()[0]["v"] == "one"
+        except Exception as error:
+            assert "table.fibula" in str(error)
+    fibula.Table.build(["10.0.0.0/8"], {"v": ["two"]}).save(file)
+    assert found.collect()[0]["v"] == "two"
+
+
 def test_workers_without_the_package_say_so(spark: Any, path: str) -> None:
     frame = spark.createDataFrame([("10.0.0.1",)], "ip string")
 
