@@ -452,10 +452,12 @@ static int put_entries(const function *of, const fibula_table *table, const char
     if (!rows) return 0;
     sel_t *entry = duckdb_selection_vector_get_data_ptr(rows);
     memset(seen, 0, sizeof seen);
+    /* With more, entries cost as much as copies. */
+    const idx_t most = count / 4;
     idx_t found = 0;
-    for (idx_t row = 0; row < count && found <= count / 2; row++) {
+    for (idx_t row = 0; row < count && found <= most; row++) {
         /* Most chunks without many equal values are known by their first rows. */
-        if ((row == 64 && found > 56) || (row == 256 && found > 192)) found = count;
+        if ((row == 64 && found > 48) || (row == 256 && found > 128)) found = count;
         /* A place holds an id and one, so that 0 is none. */
         const uint32_t key = ids[row] + 1;
         uint32_t place = key * 0x9e3779b1u >> (32 - 13);
@@ -467,7 +469,7 @@ static int put_entries(const function *of, const fibula_table *table, const char
         }
         entry[row] = entries[place];
     }
-    const int is_worth_it = found <= count / 2;
+    const int is_worth_it = found <= most;
     if (is_worth_it) {
         *is_good = put_values(of, table, path, name, result, 0, distinct, found, error);
         if (*is_good) duckdb_slice_vector(result, rows, count);
