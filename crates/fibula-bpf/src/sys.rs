@@ -49,7 +49,8 @@ impl Attributes {
         self.address(at, bytes.as_ptr().expose_provenance())
     }
 
-    /// Puts the address of bytes that the kernel writes at a place. They must outlive the call, and be used after it alone.
+    /// Puts the address of bytes that the kernel writes at a place. They must outlive the call, and be read after it alone, because the
+    /// compiler does not see the kernel write.
     fn pointer_mut(self, at: usize, bytes: &mut [u8]) -> Self {
         self.address(at, bytes.as_mut_ptr().expose_provenance())
     }
