@@ -52,7 +52,12 @@ fn used_again() -> Result<(), Failure> {
     // Another process' routes, in the maps that are there: programs go over to them at once.
     let again = BpfTable::open(&pins)?;
     let table = table_with("10.1.0.0/16", 9)?;
+    let before = maps.state();
     let follower = again.follow(&table)?;
+    // Into the other halves: lookups that have begun stay in words that are whole.
+    let after = maps.state();
+    assert_eq!(after.halves, before.halves.map(|half| 1 - half));
+    assert_eq!(after.generation, before.generation + 1);
     assert_eq!([get(&maps, "10.1.2.3")?, get(&maps, "10.2.2.3")?], [9, 0]);
     let _ = table.insert("10.2.0.0/16".parse::<Prefix<u32>>()?, NextHop::try_from(300)?)?;
     assert_eq!(get(&maps, "10.2.2.3")?, 300);
