@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
 
-use crate::engines::{BinaryTrie, EngineType, PlanB, RangeBtree};
+use crate::engines::{BinaryTrie, Dir17Bitmap, Dir18Lines, Dir248, EngineType, PlanB, RangeBtree};
 use crate::memory::Limits;
 use crate::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::random::Random;
@@ -241,6 +241,25 @@ fn atomic_changes_are_seen_all_or_not_at_all() {
         stop.store(true, Ordering::Relaxed);
     });
     table.check().unwrap();
+}
+
+#[test]
+fn a_pin_sees_nothing_of_atomic_changes_after_it() {
+    for ipv4 in [Dir17Bitmap::engine(), Dir18Lines::engine(), Dir248::engine()] {
+        let table = Table::from_routes(DualRib::default(), Options { ipv4, ..Options::default() }).unwrap();
+        // Two /24 of one line, so that a changed value could be stored where it is.
+        let prefixes: [Prefix<u32>; 2] = ["10.0.0.0/24", "10.0.1.0/24"].map(|prefix| prefix.parse().unwrap());
+        let insert = |at: usize, id| Change::Insert(Route::new(prefixes[at], hop(id)));
+        let _ = table.apply(&[insert(0, 1), insert(1, 2)]).unwrap();
+        let mut reader = table.reader().unwrap();
+        let pin = reader.pin();
+        for id in 3..6 {
+            let _ = table.apply_atomic(&[insert(0, id)], &[]).unwrap();
+            assert_eq!(pin.lookup(prefixes[0].addr()), Some(hop(1)), "{}", ipv4.name);
+        }
+        drop(pin);
+        assert_eq!(reader.pin().lookup(prefixes[0].addr()), Some(hop(5)), "{}", ipv4.name);
+    }
 }
 
 #[test]
