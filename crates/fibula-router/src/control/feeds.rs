@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use fibula::net::NextHop;
 
+use super::error::ControlError;
 use super::install::Install;
 use super::takeover::{Given, Predecessor};
 use super::{Level, RunError, machine_error};
@@ -233,12 +234,15 @@ impl super::Router<'_> {
         let Err(error) = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts) else {
             return Some(taken.more);
         };
-        // The routes are retried every turn, so a log line each time would flood the log.
-        if !std::mem::replace(&mut feeds.is_refused, true) {
-            let text = format!("cannot install routes of feeds (will retry): {error}");
-            (self.log)(Level::Warning, &text);
-        }
+        self.log_refused(&error);
         Some(false)
+    }
+
+    /// Logs that a table has refused routes, once until the next tick: they are tried again every turn.
+    pub(super) fn log_refused(&mut self, error: &ControlError) {
+        if !std::mem::replace(&mut self.feeds.is_refused, true) {
+            (self.log)(Level::Warning, &format!("cannot install routes (will retry): {error}"));
+        }
     }
 
     /// Logs the feeds whose state has changed.

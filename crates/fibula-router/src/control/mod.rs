@@ -801,7 +801,11 @@ impl<'l> Router<'l> {
         self.publish(plan.fabric);
         self.counts.resize(self.vrfs.len(), Dual::default());
         let feeds = &mut self.feeds;
-        feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts)?;
+        let entered = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts);
+        // All else is taken up already, so routes that a table refuses are tried again and do not undo it.
+        if let Err(error) = entered {
+            self.log_refused(&error);
+        }
         for (number, (interface, &(up, missing))) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
                 // A device that is gone was logged as gone.
@@ -877,11 +881,14 @@ impl<'l> Router<'l> {
             return Err(ControlError::Restart("engines"));
         }
         // All that may fail is before anything changes, so that the old configuration stays in place: a file that cannot be loaded, a
-        // port that cannot be opened.
+        // port that cannot be opened, addresses that the filter has no room for.
         let loaded = plan::load(&config, &self.folder)?;
         let vrfs = plan::tables(&config, &self.vrfs)?;
         let added = self.kept.open(&change, &config, self.filter.as_ref(), &self.folder)?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
+        if let Some(filter) = &mut self.filter {
+            filter.set_addresses(plan.locals.iter().copied()).map_err(ControlError::Filter)?;
+        }
         if config.history != self.config.history {
             self.feeds.rib().keep_history(config.history);
         }

@@ -148,13 +148,19 @@ impl Filter {
     /// Sets the machine's addresses, each towards one device. New addresses are added before old ones are removed.
     ///
     /// # Errors
-    /// When there are too many.
+    /// When there are too many. The old ones stay then.
     pub fn set_addresses(&mut self, addresses: impl IntoIterator<Item = (u32, IpAddr)>) -> io::Result<()> {
         let mut wanted: Vec<[u8; 20]> = addresses.into_iter().map(key).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        for key in wanted.iter().filter(|key| !self.present.contains(key)) {
-            element(&self.addresses, MAP_UPDATE, key, &[1, 0, 0, 0])?;
+        let new: Vec<_> = wanted.iter().filter(|key| !self.present.contains(key)).collect();
+        for (count, key) in new.iter().enumerate() {
+            if let Err(error) = element(&self.addresses, MAP_UPDATE, *key, &[1, 0, 0, 0]) {
+                for key in &new[..count] {
+                    let _ = element(&self.addresses, MAP_DELETE, *key, &[]);
+                }
+                return Err(error);
+            }
         }
         for key in self.present.iter().filter(|key| wanted.binary_search(key).is_err()) {
             element(&self.addresses, MAP_DELETE, key, &[])?;

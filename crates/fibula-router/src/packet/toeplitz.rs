@@ -173,6 +173,12 @@ mod tests {
         assert_eq!(table.queue(&frame), (0x51cc_c178 & 127) % 4);
         table.entries_mut()[0x51cc_c178 & 127] = 9;
         assert_eq!(table.queue(&frame), 9);
+        // A fragment, which goes by its addresses alone.
+        let mut part = frame.clone();
+        part[20] |= 0x20;
+        let (sum, carry) = (!u16::from_be_bytes([part[24], part[25]])).overflowing_add(0x2000);
+        part[24..26].copy_from_slice(&(!(sum + u16::from(carry))).to_be_bytes());
+        assert_eq!(table.queue(&part), (0x323e_8fc2 & 127) % 4);
         frame[12] = 0x99;
         assert_eq!(table.queue(&frame), 0, "not IP");
         assert_eq!(table.queue(&frame[..5]), 0);

@@ -55,13 +55,17 @@ impl Fake {
         self.now_ns += ns;
         while let Some(question) = self.follower.question(&mut self.rib, self.now_ns) {
             let kind = u16::from_ne_bytes([question[4], question[5]]);
+            let flags = u16::from_ne_bytes([question[6], question[7]]);
             let sequence = u32::from_ne_bytes([question[8], question[9], question[10], question[11]]);
             self.questions.push(kind);
+            // Nothing but dumps: the kernel's tables are read and not written.
+            assert_eq!(i32::from(flags), libc::NLM_F_REQUEST | libc::NLM_F_DUMP, "{question:?}");
             let (bodies, new) = match (kind, question[16]) {
                 (26, 2) => (self.v4.clone(), libc::RTM_NEWROUTE),
                 (26, _) => (Vec::new(), libc::RTM_NEWROUTE),
                 (34, _) => (self.rules.clone(), 32),
-                _ => (self.objects.clone(), number::NEW_NEXT_HOP),
+                (106, _) => (self.objects.clone(), number::NEW_NEXT_HOP),
+                _ => panic!("{question:?}"),
             };
             for body in bodies {
                 self.tell(&message(new, MULTI | self.flags, sequence, &body));
