@@ -215,3 +215,24 @@ fn what_cannot_be_read_is_refused_by_name() {
         }
     }
 }
+
+/// Both halves of each node lead to the same child, so one record has `2^len` networks.
+fn shared(len: u8) -> Vec<u8> {
+    let pairs: Vec<_> = (1..=len)
+        .map(|at| {
+            (format!("0.0.0.0/{at}"), format!("{}/{at}", core::net::Ipv4Addr::from(1_u32 << (32 - at))))
+        })
+        .collect();
+    let pairs: Vec<_> = pairs.iter().map(|(of, alias)| (of.as_str(), alias.as_str())).collect();
+    database(false, &[(&format!("0.0.0.0/{len}"), asn(7, "one"))], &pairs)
+}
+
+#[test]
+fn a_record_that_is_repeated_for_too_many_networks_is_refused() {
+    assert_eq!(load("mmdb-shared", &shared(10), LoadOptions::default()).unwrap().len(), 1 << 10);
+    let bytes = shared(20);
+    // A line of text has 11 bytes at least.
+    assert!(11 << 20 > 1_000 * bytes.len() as u64, "{}", bytes.len());
+    let error = load("mmdb-repeated", &bytes, LoadOptions::default()).unwrap_err();
+    assert!(error.contains("repeated for all networks, are more than 1000 times its length"), "{error}");
+}

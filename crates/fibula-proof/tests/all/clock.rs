@@ -12,7 +12,21 @@ const ALLOWED: [&str; 4] = [
     ">= Duration::from_millis(100)",
 ];
 
-/// The assertions on a clock in the sources of a folder, from `elapsed()` on, each with its file.
+/// The names that a source gives to what `elapsed()` returned: `let took = begin.elapsed();`.
+fn times(text: &str) -> Vec<&str> {
+    let statements =
+        text.split(';').filter_map(|statement| statement.rsplit_once("let ")?.1.split_once(" = "));
+    let times = statements.filter(|(_, value)| value.contains("elapsed()"));
+    let words = times.flat_map(|(pattern, _)| pattern.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.filter(|word| !matches!(*word, "" | "mut" | "_")).collect()
+}
+
+/// Whether a condition has a name as a word.
+fn names(condition: &str, name: &str) -> bool {
+    condition.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+/// The assertions on a clock in the sources of a folder, from `elapsed()` or the name of a time on, each with its file.
 fn assertions(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -24,15 +38,35 @@ fn assertions(folder: &Path, found: &mut Vec<String>) {
             && !path.ends_with("all/clock.rs")
         {
             let text = fs::read_to_string(&path).unwrap();
-            for assertion in text.split("assert").skip(1) {
-                let statement = assertion.split(';').next().unwrap_or_default();
-                let condition = statement.split('"').next().unwrap_or_default();
-                if let Some((_, rest)) = condition.split_once("elapsed()") {
-                    found.push(format!("{}: elapsed(){rest}", path.display()));
-                }
-            }
+            found.extend(of_source(&text).iter().map(|one| format!("{}: {one}", path.display())));
         }
     }
+}
+
+/// The assertions on a clock in a source.
+fn of_source(text: &str) -> Vec<String> {
+    let times = times(text);
+    let mut found = Vec::new();
+    for assertion in text.split("assert").skip(1) {
+        let statement = assertion.split(';').next().unwrap_or_default();
+        let condition = statement.split('"').next().unwrap_or_default();
+        if let Some((_, rest)) = condition.split_once("elapsed()") {
+            found.push(format!("elapsed(){rest}"));
+        } else if times.iter().any(|time| names(condition, time)) {
+            found.push(condition.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn assertions_on_times_with_a_name_are_found() {
+    let source = |condition: &str| {
+        format!("let (mut took, n) = (begin.elapsed(), 3);\nassert!({condition}, \"took\");")
+    };
+    assert_eq!(of_source(&source("n > 2 && took < most")), ["!(n > 2 && took < most, "]);
+    assert_eq!(of_source(&source("begin.elapsed() < most")), ["elapsed() < most, "]);
+    assert!(of_source(&source("mistook > 2")).is_empty());
 }
 
 #[test]

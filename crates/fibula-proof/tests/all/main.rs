@@ -4,6 +4,7 @@ mod churn;
 mod claims;
 mod clock;
 mod cookbook;
+mod documented;
 mod engine_folders;
 mod published;
 mod rpki;
