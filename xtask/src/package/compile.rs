@@ -76,6 +76,9 @@ pub(crate) fn compile(triple: &str, program: &Program, profile: &str) -> Outcome
         let variable = triple.replace('-', "_");
         cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), &compiler);
         cargo.env(format!("CC_{variable}"), compiler);
+    } else if triple.ends_with("-musl") {
+        // For this machine's processor the compiler would be looked for by a name that Debian does not have.
+        cargo.env(format!("CC_{}", triple.replace('-', "_")), "cc");
     }
     run(&mut cargo)?;
     // Cargo's folder for the profile of tests has another name.
