@@ -47,7 +47,7 @@ pub(crate) use shared_line::{
 #[doc(hidden)]
 pub use table::fetch;
 pub(crate) use table::{
-    Bounded, Bytes, Cell32, Full, Halves, LINE_WORDS, Leading, Longs, Places, Words, fetch_past, put,
+    Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Words, fetch_past, put,
 };
 pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
 

@@ -294,14 +294,13 @@ impl<'a> Places<'a> {
         &mut self.at
     }
 
-    /// Replaces each place by the value of 2^`WIDTH` bytes that it leads to. Returns whether one of them has all bits set.
+    /// Replaces each place by the value of 2^`WIDTH` bytes that it leads to.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub fn read<const WIDTH: u32>(mut self) -> bool {
+    pub fn read<const WIDTH: u32>(mut self) {
         // A caller might have replaced the lanes.
         assert!(self.at.last <= self.table.last(), "places of this table");
         let start = self.table.slice().as_ptr().cast::<u8>();
-        let mut full = Full::<WIDTH>::default();
         for lane in self.at.filled() {
             // SAFETY: every offset is at most that of the table's last word.
             let place = unsafe { start.add(*lane as usize) };
@@ -314,29 +313,7 @@ impl<'a> Places<'a> {
                 _ => unsafe { place.cast::<u32>().read_unaligned() },
             };
             put(lane, value);
-            full.see(value);
         }
-        full.is_there()
-    }
-}
-
-/// Looks for values of 2^`WIDTH` bytes with all bits set while they are read, by two instructions each. To read them again as
-/// vectors waits until all stores of single lanes have reached the cache, and nothing of the next call begins meanwhile.
-#[derive(Debug, Default)]
-pub struct Full<const WIDTH: u32>(u64);
-
-impl<const WIDTH: u32> Full<WIDTH> {
-    /// Looks at a value.
-    #[inline(always)]
-    pub fn see(&mut self, value: u32) {
-        // The bit above the value is set by a carry alone.
-        self.0 |= u64::from(value) + 1;
-    }
-
-    /// Returns whether a value had all bits set.
-    #[inline(always)]
-    pub fn is_there(&self) -> bool {
-        self.0 >> (8 << WIDTH) != 0
     }
 }
 

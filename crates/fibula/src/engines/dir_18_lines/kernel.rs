@@ -4,12 +4,12 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::fib::parts::lanes::Deferred;
 use crate::fib::parts::overflow::{value, width_mask};
-use crate::simd::{Bytes, Full, LANES, Leading, Places, Words, kernel, put};
+use crate::simd::{Bytes, LANES, Leading, Places, Words, kernel, put};
 
 use super::scalar::{View, block as scalar, live_block as live_scalar, note as note_scalar};
 
 kernel! {
-    /// Looks up a block of keys in lines with values of 2^`WIDTH` bytes. Says whether a lane has a deeper slot.
+    /// Looks up a block of keys in lines with values of 2^`WIDTH` bytes, and says whether a lane has a deeper slot.
     pub(super) fn block[const WIDTH: u32](
         view: &View<'_, u32>,
         keys: &[[u32; LANES]],
@@ -33,23 +33,9 @@ kernel! {
             op::place(places.lanes(), op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
         }
         // The values are loaded one by one, because nothing else begins while gathers are under way.
-        *is_deeper = places.read::<WIDTH>();
-    }
-}
-
-kernel! {
-    /// Notes the lanes with deeper slots, given their values of 2^`WIDTH` bytes.
-    pub(super) fn note[const WIDTH: u32](found: &[[u32; LANES]], noted: &mut Deferred)
-    scalar note_scalar::<WIDTH>;
-    no icelake;
-    vector op {
+        places.read::<WIDTH>();
         let mask = op::splat(width_mask(WIDTH));
-        for (at, found) in found.iter().enumerate() {
-            let deeper = op::bits(op::eq(op::load(found), mask));
-            if deeper != 0 {
-                noted.vector(at, deeper);
-            }
-        }
+        *is_deeper = found.iter().fold(0, |any, found| any | op::bits(op::eq(op::load(found), mask))) != 0;
     }
 }
 
@@ -76,12 +62,26 @@ kernel! {
         }
         // A writer publishes a line by its entry, so the entries are loaded before anything of the lines.
         fence(Ordering::Acquire);
-        let mut full = Full::<WIDTH>::default();
         for (&place, found) in places.as_flattened().iter().zip(found.as_flattened_mut()) {
-            let value = value(view.lines, place as usize, WIDTH);
-            put(found, value);
-            full.see(value);
+            put(found, value(view.lines, place as usize, WIDTH));
         }
-        *is_deeper = full.is_there();
+        let mask = op::splat(width_mask(WIDTH));
+        *is_deeper = found.iter().fold(0, |any, found| any | op::bits(op::eq(op::load(found), mask))) != 0;
+    }
+}
+
+kernel! {
+    /// Notes the lanes with deeper slots, given their values of 2^`WIDTH` bytes.
+    pub(super) fn note[const WIDTH: u32](found: &[[u32; LANES]], noted: &mut Deferred)
+    scalar note_scalar::<WIDTH>;
+    no icelake;
+    vector op {
+        let mask = op::splat(width_mask(WIDTH));
+        for (at, found) in found.iter().enumerate() {
+            let deeper = op::bits(op::eq(op::load(found), mask));
+            if deeper != 0 {
+                noted.vector(at, deeper);
+            }
+        }
     }
 }

@@ -68,7 +68,7 @@ fn deepen<const WIDTH: u32, C: Cell32>(
 }
 
 /// Keys of a batch up to which one after the other is faster than in stages.
-const FEW: usize = 64;
+const FEW: usize = 63;
 
 /// Looks up keys that are too few for stages. Returns false if there are more keys.
 #[inline(always)]

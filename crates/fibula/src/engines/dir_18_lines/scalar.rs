@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::parts::overflow::{Overflow, SlotWindows, value, width_mask};
 use crate::net::Key;
-use crate::simd::{Cell32, Full, LANES};
+use crate::simd::{Cell32, LANES};
 
 use super::layout::{Dir18Lines, Live, line_words, windows};
 
@@ -17,7 +17,7 @@ pub(super) struct View<'a, C> {
     pub(super) lines: &'a [C],
 }
 
-/// Looks up a block of keys. Says whether a lane has a deeper slot.
+/// Looks up a block of keys, and says whether a lane has a deeper slot.
 pub(super) fn block<const WIDTH: u32>(
     view: &View<'_, u32>,
     keys: &[[u32; LANES]],
@@ -32,12 +32,10 @@ pub(super) fn block<const WIDTH: u32>(
     } else {
         places::<WIDTH, _>(view, view.windows, keys, found);
     }
-    let mut full = Full::<WIDTH>::default();
-    for word in found {
+    for word in &mut *found {
         *word = value(view.lines, *word as usize, WIDTH);
-        full.see(*word);
     }
-    *is_deeper = full.is_there();
+    *is_deeper = has_deeper::<WIDTH>(found);
 }
 
 /// Does the same in a table that a writer may change. The bytes of the values stay in `places`.
@@ -56,12 +54,10 @@ pub(super) fn live_block<const WIDTH: u32>(
     } else {
         places::<WIDTH, _>(view, view.windows, keys, places_of);
     }
-    let mut full = Full::<WIDTH>::default();
     for (word, &place) in found.iter_mut().zip(&*places_of) {
         *word = value(view.lines, place as usize, WIDTH);
-        full.see(*word);
     }
-    *is_deeper = full.is_there();
+    *is_deeper = has_deeper::<WIDTH>(found);
 }
 
 /// The first stages: all direct entries, then the bytes of all values. No key waits for another, and no branch depends on
@@ -85,6 +81,12 @@ fn places<const WIDTH: u32, C: Cell32>(
     for (&key, word) in keys.iter().zip(places) {
         *word += windows.slot(key) << WIDTH;
     }
+}
+
+/// Returns whether a value means a deeper slot. It counts them, because the compiler makes vectors of that.
+fn has_deeper<const WIDTH: u32>(found: &[u32]) -> bool {
+    let mask = const { width_mask(WIDTH) };
+    found.iter().map(|&word| u32::from(word == mask)).sum::<u32>() > 0
 }
 
 /// Defers the lanes whose value means a deeper slot.
