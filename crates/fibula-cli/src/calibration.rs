@@ -4,6 +4,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use fibula::auto::Machine;
 use fibula_workload::machine::Machine as Described;
@@ -17,22 +18,29 @@ const MOST_BYTES: u64 = 4_096;
 /// The line that names the processor.
 const CPU: &str = "cpu ";
 
+/// Returns this machine, from the file in the user's cache. The file is read, or the machine measured, once a process: both families
+/// of a table ask.
+pub(crate) fn cached(messages: Messages) -> Machine {
+    static CACHED: OnceLock<Machine> = OnceLock::new();
+    *CACHED.get_or_init(|| here(None, messages))
+}
+
 /// Returns this machine, from the file at this path, or from that in the user's cache. Where there is no such file, the machine is
-/// measured in about 50 ms and the file written. No trouble with the file stops the command: the machine is measured then, and
+/// measured in about 50 ms and the file is written. No trouble with the file stops the command: the machine is measured then, and
 /// a warning says why if the user has named the file.
 pub(crate) fn here(path: Option<&Path>, messages: Messages) -> Machine {
     let described = Described::this();
     let measure = || Machine::measure(described.l2_bytes());
     let cpu = described.name();
-    let cached = cached(&described.slug(), |name| env::var_os(name).map(PathBuf::from));
-    let Some(file) = path.map(Path::to_owned).or(cached) else { return measure() };
+    let in_cache = in_cache(&described.slug(), |name| env::var_os(name).map(PathBuf::from));
+    let Some(file) = path.map(Path::to_owned).or(in_cache) else { return measure() };
     let trouble = match read(&file, &cpu) {
         Ok(Some(machine)) => return machine,
         Ok(None) => None,
         Err(trouble) => Some(trouble),
     };
     let machine = measure();
-    // A file of the user's that is no calibration of this machine may be anything: it stays as it is.
+    // The user may have named a file with something else in it, so only a new file is written there.
     let is_ours = path.is_none() || trouble.is_none();
     let trouble =
         if is_ours { write(&file, &cpu, &machine).err().map(|error| error.to_string()) } else { trouble };
@@ -44,7 +52,7 @@ pub(crate) fn here(path: Option<&Path>, messages: Messages) -> Machine {
 
 /// Returns the path of the calibration in the user's cache, if there is one: the XDG Base Directory Specification ignores paths that
 /// are not absolute.
-fn cached(slug: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+fn in_cache(slug: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("fibula").join(format!("calibration-{slug}.txt")))
@@ -87,7 +95,7 @@ mod tests {
     #[test]
     fn the_cache_is_that_of_the_user() {
         let of = |xdg: Option<&str>, home: Option<&str>| {
-            cached("cpu", |name| if name == "HOME" { home } else { xdg }.map(PathBuf::from))
+            in_cache("cpu", |name| if name == "HOME" { home } else { xdg }.map(PathBuf::from))
         };
         let file = |cache: &str| Some(Path::new(cache).join("fibula/calibration-cpu.txt"));
         assert_eq!(of(Some("/cache"), Some("/home/me")), file("/cache"));

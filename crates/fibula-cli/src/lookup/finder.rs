@@ -177,7 +177,7 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Some(engine) = forced {
             return self.build_one(table, engine).map_err(|error| reason(table, &error));
         }
-        let machine = calibration::here(None, messages);
+        let machine = calibration::cached(messages);
         let wanted = Workload { batch, machine, ..Workload::default() }.with_table(table.routes());
         let chosen = auto::choose::<K>(&wanted, None);
         let others = auto::rank::<K>(&wanted);
