@@ -1,5 +1,6 @@
-//! What lookups in BPF programs cost, beside LPM_TRIE and HASH: `measure TABLE ENGINE [TIMES]`, as root, with clang and libbpf. Prints lines of
-//! names and figures; `records/bpf/` has some. Each figure of lookups is the least of so many runs over 2^20 keys, less the empty loop.
+//! Measures lookups in BPF programs beside LPM_TRIE and HASH: `measure TABLE ENGINE [TIMES]`, as root, with clang and libbpf. It prints lines
+//! of names and figures, as `records/bpf/` has them. A lookup's figure is the least of TIMES runs over 2^20 keys. The empty loop has a
+//! figure of its own, which is to be subtracted.
 
 use std::error::Error;
 use std::fs;

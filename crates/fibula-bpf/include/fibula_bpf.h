@@ -387,6 +387,15 @@ FIBULA_INLINE __u32 fibula_ipv6_lookup(const struct fibula_ipv6 *table, __u64 hi
 #define FIBULA_HEADER(name, engine) FIBULA_MAP(name##_h, FIBULA_HEADER_BYTES(engine))
 #define FIBULA_OF(name, number, room) {(void *)&name##_##number, room}
 
+/* Returns the next hop of an address in host order, 0 for no route. */
+FIBULA_INLINE __u32 fibula_ipv4_lookup(const struct fibula_ipv4 *table, __u32 address) {
+#if FIBULA_IPV4_ENGINE == FIBULA_DIR_18_LINES
+    return fibula_lines_lookup(table, address);
+#else
+    return fibula_bitmap_lookup(table, address);
+#endif
+}
+
 #if FIBULA_IPV4_ENGINE == FIBULA_DIR_18_LINES
 
 #define FIBULA_IPV4(name)                                                                                              \
@@ -408,11 +417,6 @@ FIBULA_INLINE __u32 fibula_ipv6_lookup(const struct fibula_ipv6 *table, __u64 hi
          FIBULA_OF(name, 2, FIBULA_IPV4_ROOM_2), FIBULA_OF(name, 3, FIBULA_IPV4_ROOM_3)},                              \
         name##_rare}
 
-/* Returns the next hop of an address in host order, 0 for no route. */
-FIBULA_INLINE __u32 fibula_ipv4_lookup(const struct fibula_ipv4 *table, __u32 address) {
-    return fibula_lines_lookup(table, address);
-}
-
 #else
 
 #define FIBULA_IPV4(name)                                                                                              \
@@ -428,11 +432,6 @@ FIBULA_INLINE __u32 fibula_ipv4_lookup(const struct fibula_ipv4 *table, __u32 ad
         (void *)&name##_h,                                                                                             \
         {FIBULA_OF(name, 0, FIBULA_IPV4_ROOM_0), FIBULA_OF(name, 1, FIBULA_IPV4_ROOM_1), {0, 0}, {0, 0}},              \
         name##_rare}
-
-/* Returns the next hop of an address in host order, 0 for no route. */
-FIBULA_INLINE __u32 fibula_ipv4_lookup(const struct fibula_ipv4 *table, __u32 address) {
-    return fibula_bitmap_lookup(table, address);
-}
 
 #endif
 

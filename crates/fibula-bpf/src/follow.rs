@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -31,7 +30,7 @@ pub struct FollowOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub enum Order {
-    /// As the table tells.
+    /// The order in which the table tells of the stores.
     #[default]
     AsTold,
     /// The other way round, with some time between: wrong on purpose.
@@ -106,7 +105,7 @@ impl Follower {
             if let Some(folder) = folder {
                 let file = File::open(&folder)
                     .map_err(|error| BpfError::system(folder.display().to_string(), error))?;
-                if crate::sys::lock(file.as_fd()).is_err() {
+                if file.try_lock().is_err() {
                     let process = maps.state().follower;
                     return Err(BpfError::Busy { path: folder, process });
                 }
@@ -211,22 +210,28 @@ fn turns(shared: &Shared, [mut first, mut second]: [Reader; 2]) {
         }
         seen = published;
         let next = second.pin();
-        if let Err(error) = shared.waiting.wait() {
-            // Nothing is free any more from here on, so that changes are refused instead of words reused too early.
-            shared.fail(error);
-            while !shared.is_ended.load(Ordering::Acquire) {
-                thread::park();
-            }
+        if !waited(shared) {
             return;
         }
         drop(pinned);
         pinned = first.pin();
-        let waited = shared.waiting.wait();
-        drop(next);
-        if waited.is_ok() {
-            shared.turns.fetch_add(1, Ordering::Relaxed);
+        if !waited(shared) {
+            return;
         }
+        drop(next);
+        shared.turns.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Waits for a grace period. Where that fails, it returns only at the end, while the caller's pins hold whatever was replaced: changes
+/// are refused then, and no words are used again too early.
+fn waited(shared: &Shared) -> bool {
+    let Err(error) = shared.waiting.wait() else { return true };
+    shared.fail(error);
+    while !shared.is_ended.load(Ordering::Acquire) {
+        thread::park();
+    }
+    false
 }
 
 /// The longest time after a change until a turn begins.

@@ -52,6 +52,15 @@ impl Engine {
         }
     }
 
+    /// Returns how the names of its maps begin. The kernel takes fifteen characters of a name.
+    pub(crate) const fn map_name(self) -> &'static str {
+        match self {
+            Self::Dir18Lines => "fib4lines",
+            Self::Dir17Bitmap => "fib4bitmap",
+            Self::DirBtree => "fib6btree",
+        }
+    }
+
     /// Returns its family.
     #[must_use]
     pub const fn family(self) -> Family {

@@ -1,4 +1,4 @@
-//! System calls that have no safe wrapper in the standard library: bpf, mmap, membarrier, flock.
+//! System calls that have no safe wrapper in the standard library: bpf, mmap, membarrier.
 //!
 //! The only unsafe code of this crate: each function is one call whose arguments are borrowed for as long as it takes.
 #![allow(unsafe_code)]
@@ -134,12 +134,6 @@ pub(crate) fn is_bpffs(path: &Path) -> io::Result<bool> {
     // SAFETY: the kernel reads the path, which ends with a zero, and writes one `statfs`.
     checked(unsafe { libc::statfs(path.as_ptr(), &raw mut found) }.into())?;
     Ok(found.f_type as u64 == MAGIC)
-}
-
-/// Locks a folder for this process; fails at once where another one has it.
-pub(crate) fn lock(folder: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: takes numbers alone.
-    checked(unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }.into()).map(drop)
 }
 
 /// Lifts the limit on locked memory, to which kernels before 5.11 count maps.

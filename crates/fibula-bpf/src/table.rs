@@ -23,8 +23,8 @@ use crate::sys::{self, ARRAY, MMAPABLE, MapForm, Mapping};
 pub struct Options {
     /// The engine, which says the family.
     pub engine: Engine,
-    /// The binary logarithms of the bytes of each array. A map has twice as many bytes, so that new words have a place beside
-    /// those in use. Programs must be compiled with the same rooms.
+    /// The room of each array, as a binary logarithm of bytes. A map takes twice its room: new words are written beside those in use.
+    /// Programs must be compiled with the same rooms.
     pub rooms: [u8; ARRAYS],
 }
 
@@ -38,7 +38,7 @@ impl Options {
     /// Returns these options with room for at least these words twice, and for next hops up to this one in each value.
     ///
     /// # Errors
-    /// [`BpfError::Room`] when programs cannot reach so many words.
+    /// [`BpfError::Room`] if an array needs more room than programs can reach.
     pub fn with_room_for(mut self, words: &[usize; ARRAYS], greatest: u32) -> Result<Self, BpfError> {
         for (array, (&bytes, &words)) in self.engine.word_bytes().iter().zip(words).enumerate() {
             // The entries stay as many, unless values become wider.
@@ -48,6 +48,19 @@ impl Options {
         }
         if let Some(room) = self.engine.entries_room(greatest) {
             self.rooms[0] = self.rooms[0].max(room);
+        }
+        self.checked()
+    }
+
+    /// Returns these options with room for at least so many bytes in each array but the entries.
+    ///
+    /// # Errors
+    /// [`BpfError::Room`] if programs cannot reach so many.
+    pub fn with_at_least(mut self, bytes: usize) -> Result<Self, BpfError> {
+        // What is no power of two of this machine is too large for programs too.
+        let room = bytes.checked_next_power_of_two().map_or(u8::MAX, |bytes| bytes.trailing_zeros() as u8);
+        for at in &mut self.rooms[1..self.engine.word_bytes().len()] {
+            *at = room.max(*at);
         }
         self.checked()
     }
@@ -174,14 +187,9 @@ impl BpfTable {
     pub fn create(options: &Options) -> Result<Self, BpfError> {
         let options = options.checked()?;
         let engine = options.engine;
-        let name = match engine {
-            Engine::Dir18Lines => "fib4lines",
-            Engine::Dir17Bitmap => "fib4bitmap",
-            Engine::DirBtree => "fib6btree",
-        };
         let make = |bytes: u32, part: &str| {
             let form = MapForm { kind: ARRAY, value_bytes: bytes, entries: 1, flags: MMAPABLE };
-            let name = format!("{name}_{part}");
+            let name = format!("{}_{part}", engine.map_name());
             let made = sys::create_map(form, &name, None).or_else(|error| {
                 if error.raw_os_error() != Some(libc::EPERM) {
                     return Err(error);
@@ -377,7 +385,8 @@ impl BpfTable {
         let state = header.load(at::STATE);
         let long = |at| header.long(at).load(Ordering::Acquire);
         let folder = self.lock().clone();
-        let is_locked = |folder: &Path| File::open(folder).is_ok_and(|file| sys::lock(file.as_fd()).is_err());
+        // Shared, so that two processes that ask do not take one another for a follower.
+        let is_locked = |folder: &Path| File::open(folder).is_ok_and(|file| file.try_lock_shared().is_err());
         State {
             options: *options,
             number: (options.engine.number_name(), state >> 8),

@@ -1,5 +1,7 @@
 //! `fibula bpf`: tables in maps of the kernel, for BPF programs.
 
+use std::cmp::Reverse;
+use std::fs::File;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -10,8 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use fibula::Table;
-use fibula::live::TableKey;
-use fibula::net::{Change, Family, Key, NextHop, Route};
+use fibula::file::FileStamp;
+use fibula::live::{TableError, TableKey};
+use fibula::net::{Change, Family, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
 use fibula_bpf::{
     BpfError, BpfTable, Engine, FollowOptions, Follower, Grace, Options, State, live_table, unload,
@@ -25,7 +28,7 @@ use crate::failure::{Failure, code};
 use crate::load;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{FamilyName, Format, QuietArgs, SourceArgs};
+use crate::options::{FamilyName, Format, QuietArgs, SourceArgs, parse_size};
 use crate::text::{bytes, plural, thousands};
 
 /// Put routing tables into the kernel, for BPF programs that look addresses up
@@ -94,8 +97,8 @@ struct LoadArgs {
     next_hops: Option<u32>,
 
     /// Take at least this many bytes of room for each array but the entries; K, M and G are powers of 1,024
-    #[arg(long, value_name = "BYTES", value_parser = size)]
-    room: Option<u64>,
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    room: Option<usize>,
 
     /// Print the maps that would be made and the kernel's features, and make nothing
     #[arg(long)]
@@ -283,19 +286,6 @@ fn engine(text: &str) -> Result<Engine, String> {
     })
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
-        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
-        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    let number: Option<u64> = digits.parse().ok();
-    number
-        .and_then(|number| number.checked_mul(1 << shift))
-        .ok_or_else(|| format!("'{text}' is not a size: 64M"))
-}
-
 fn failure(error: BpfError) -> Failure {
     match error {
         BpfError::Permission | BpfError::Kernel { .. } => Failure::NotAvailable(error.to_string()),
@@ -368,26 +358,14 @@ fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     let ribs = read(&args.source, messages)?;
     let family = family_of(args, &ribs)?;
     let engine = args.engine.unwrap_or(Engine::of(family));
-    let (ribs, routes, largest) = match family {
-        Family::Ipv4 => {
-            let largest = ribs.v4.iter().map(|route| route.next_hop.id()).max();
-            let routes = ribs.v4.len();
-            (DualRib::new(ribs.v4, Rib::default()), routes, largest)
-        }
-        Family::Ipv6 => {
-            let largest = ribs.v6.iter().map(|route| route.next_hop.id()).max();
-            let routes = ribs.v6.len();
-            (DualRib::new(Rib::default(), ribs.v6), routes, largest)
-        }
-    };
+    let ribs = of_families(ribs, &[engine]);
+    let routes = ribs.len();
+    let largest = largest(&ribs.v4).max(largest(&ribs.v6));
     let table = live_table(ribs, &[engine]).map_err(|error| Failure::BadInput(error.to_string()))?;
-    let greatest = args.next_hops.or(largest).unwrap_or(1);
+    let greatest = args.next_hops.unwrap_or(largest);
     let mut options = Options::fitting(engine, &table, greatest).map_err(failure)?;
     if let Some(room) = args.room {
-        for array in 1..engine.word_bytes().len() {
-            options.rooms[array] =
-                options.rooms[array].max(room.max(1).next_power_of_two().trailing_zeros() as u8);
-        }
+        options = options.with_at_least(room).map_err(failure)?;
     }
     let is_usual = options == Options::of(engine);
     if args.dry_run {
@@ -415,41 +393,44 @@ fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the largest next hop, 0 without routes.
+fn largest<K: Key>(rib: &Rib<K>) -> u32 {
+    rib.iter().map(|route| route.next_hop.id()).max().unwrap_or(0)
+}
+
 fn rooms(options: &Options) -> Vec<u64> {
     options.rooms.iter().take(options.engine.word_bytes().len()).map(|&room| 1 << room).collect()
 }
 
+/// Returns the changes from one table to another. Each address goes straight from its old answer to its new one, whatever the changes
+/// are published with: an insert comes after those of longer prefixes, which are the answers below it, and a removal before those of
+/// longer ones, which are the answers until then. All inserts come before the removals.
+fn difference<K: Key>(before: &Rib<K>, after: &Rib<K>) -> Vec<Change<K>> {
+    let mut inserts: Vec<Route<K>> =
+        after.iter().filter(|route| before.get(route.prefix) != Some(route.next_hop)).collect();
+    inserts.sort_by_key(|route| Reverse(route.prefix.len()));
+    let mut removals: Vec<Prefix<K>> =
+        before.iter().map(|route| route.prefix).filter(|prefix| after.get(*prefix).is_none()).collect();
+    removals.sort_by_key(|prefix| prefix.len());
+    let removals = removals.into_iter().map(Change::Remove);
+    inserts.into_iter().map(Change::Insert).chain(removals).collect()
+}
+
 /// Applies the difference of routes, some at a time, and returns how many changes that were.
-fn apply<K: TableKey>(
-    table: &Table,
-    before: &Rib<K>,
-    after: &Rib<K>,
-) -> Result<usize, fibula::live::TableError> {
+fn apply<K: TableKey>(table: &Table, before: &Rib<K>, after: &Rib<K>) -> Result<usize, TableError> {
     const SOME: usize = 1_024;
-    let mut changes = Vec::new();
-    // Inserts before removals, because the longest prefix of both tables is that of the one or of the other, so each address goes
-    // straight from its old answer to its new one.
-    for route in after.iter() {
-        if before.get(route.prefix) != Some(route.next_hop) {
-            changes.push(Change::Insert(route));
-        }
-    }
-    for route in before.iter() {
-        if after.get(route.prefix).is_none() {
-            changes.push(Change::Remove(route.prefix));
-        }
-    }
+    let changes = difference(before, after);
     for some in changes.chunks(SOME) {
         let _ = table.apply(some)?;
     }
     Ok(changes.len())
 }
 
-/// Returns the facts that differ between a file and one that took its place.
-fn stamp(paths: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+/// Returns which files are at the paths. It is `None` for a path without one, and for a pipe, which can be read only once.
+fn stamps(paths: &[PathBuf]) -> Vec<Option<FileStamp>> {
     let of = |path: &PathBuf| {
-        let facts = std::fs::metadata(path).ok()?;
-        Some((facts.modified().ok()?, facts.len()))
+        let is_file = std::fs::metadata(path).is_ok_and(|facts| facts.is_file());
+        if is_file { FileStamp::of(&File::open(path).ok()?).ok() } else { None }
     };
     paths.iter().map(of).collect()
 }
@@ -470,7 +451,7 @@ fn follow(args: &FollowArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::WrongUse("maps that follow one table have different families".to_owned()));
     }
     let paths = &args.source.table;
-    let mut seen = stamp(paths);
+    let mut seen = stamps(paths);
     let mut ribs = of_families(read(&args.source, messages)?, &engines);
     let table = live_table(ribs.clone(), &engines).map_err(|error| Failure::BadInput(error.to_string()))?;
     let grace = match args.grace {
@@ -484,7 +465,7 @@ fn follow(args: &FollowArgs) -> Result<ExitCode, Failure> {
     while !args.once && !stop.load(Ordering::Relaxed) {
         std::thread::park_timeout(Duration::from_millis(args.interval));
         follower.health().map_err(failure)?;
-        let now = stamp(paths);
+        let now = stamps(paths);
         if !again.swap(false, Ordering::Relaxed) && now == seen {
             continue;
         }
@@ -652,4 +633,52 @@ fn write(out: &mut dyn Write, format: Format, record: &Value) -> Result<(), Fail
         writeln!(out, "{:<16} {text}", name.replace('_', " "))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every table of a two-bit space with two next hops, to every other one, a change at a time.
+    #[test]
+    fn each_address_goes_straight_from_its_old_answer_to_its_new_one() {
+        let prefixes: Vec<Prefix<u32>> = ["0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "0.0.0.0/2", "64.0.0.0/2"]
+            .iter()
+            .map(|prefix| prefix.parse().unwrap())
+            .collect();
+        let table = |number: usize| {
+            let mut rib = Rib::default();
+            for (at, &prefix) in prefixes.iter().enumerate() {
+                if let Some(next_hop) = NextHop::new((number / 3_usize.pow(at as u32) % 3) as u32) {
+                    rib.insert(Route::new(prefix, next_hop)).unwrap();
+                }
+            }
+            rib
+        };
+        let answers = |rib: &Rib<u32>| {
+            (0..4_u32).map(|at| rib.lookup_prefix(at << 30).map(|route| route.next_hop)).collect::<Vec<_>>()
+        };
+        for (before, after) in (0..243).flat_map(|before| (0..243).map(move |after| (before, after))) {
+            let (mut rib, after) = (table(before), table(after));
+            let (old, new) = (answers(&rib), answers(&after));
+            for change in difference(&rib.clone(), &after) {
+                rib.apply(&[change]).unwrap();
+                for ((found, old), new) in answers(&rib).into_iter().zip(&old).zip(&new) {
+                    assert!(found == *old || found == *new, "{before}");
+                }
+            }
+            assert_eq!(answers(&rib), new);
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_not_looked_into() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["table", "nowhere", "/dev/null"].map(|name| folder.path().join(name));
+        std::fs::write(&paths[0], "10.0.0.0/8 1\n").unwrap();
+        let first = stamps(&paths);
+        assert!(first[0].is_some() && first[1].is_none() && first[2].is_none());
+        std::fs::write(&paths[0], "10.0.0.0/8 2\n").unwrap();
+        assert_ne!(stamps(&paths), first, "as long as before");
+    }
 }

@@ -3,13 +3,7 @@
 #include <bpf/bpf_helpers.h>
 #include <fibula_bpf.h>
 
-#ifdef IPV6
-FIBULA_IPV6(table);
-#define WORDS 4
-#else
-FIBULA_IPV4(table);
-#define WORDS 1
-#endif
+#include "table.h"
 
 /* Keys of a call of the loop's function, as a call costs more than a lookup. */
 #define EACH 16

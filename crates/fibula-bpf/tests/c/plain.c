@@ -4,13 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef IPV6
-FIBULA_IPV6(table);
-#define WORDS 4
-#else
-FIBULA_IPV4(table);
-#define WORDS 1
-#endif
+#include "table.h"
 
 static void take(FILE *from, void *to, size_t bytes) {
     if (fread(to, 1, bytes, from) != bytes) {

@@ -95,7 +95,12 @@ fn refused() -> Result<(), Failure> {
     assert!(said.contains("not a table of Fibula"), "{said}");
     // Another family than the table's; and a table of IPv6 in maps of IPv6 has only its family.
     assert_eq!(maps.get("10.0.0.1".parse()?), Err(fibula::net::Family::Ipv6));
-    // A map of something else under the names, here an array of another table; and a folder that is no table.
+    // Whoever asks at the same time is no follower.
+    let asking = fs::File::open(&pins)?;
+    asking.try_lock_shared().map_err(std::io::Error::from)?;
+    assert!(!maps.state().is_followed);
+    drop(asking);
+    // A folder is refused if one of its maps belongs to another table.
     let other = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
     other.pin(&bpffs.path().join("other"))?;
     let mixed = bpffs.path().join("mixed");

@@ -116,7 +116,7 @@ impl Network {
     }
 
     fn make() -> Result<Self, Failure> {
-        // Tests run beside each other.
+        // Each has a number, because tests run at the same time.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let network = Self(format!("fb{}x{number}", std::process::id() % 1_000_000), number);
