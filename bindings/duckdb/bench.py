@@ -14,7 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
+import pathlib
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,6 +26,9 @@ import duckdb
 
 import fibula
 import fibula.duckdb
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from bench import place  # noqa: E402
 
 
 def version(package: str) -> str | None:
@@ -125,15 +129,11 @@ def main() -> None:
     print(
         json.dumps(
             {
-                "date": time.strftime("%Y-%m-%d"),
+                **place(pathlib.Path(table)),
                 "duckdb": duckdb.__version__,
-                "fibula": fibula.__version__,
-                "machine": next((line.split(": ")[1] for line in open("/proc/cpuinfo").read().splitlines() if line.startswith("model name")), platform.machine()),
                 "chdb": version("chdb"),
                 # The newest that DuckDB has, without the variable.
                 "interface": os.environ.get("FIBULA_DUCKDB_INTERFACE", "newest"),
-                "load": round(os.getloadavg()[0], 1),
-                "table": os.path.basename(table),
                 "rows": rows,
                 "ranges": con.execute("select count(*) from ranges").fetchone()[0],
                 "processor seconds": results,

@@ -11,12 +11,9 @@ the first has, and memory is how far the process grew above what it had with the
 from __future__ import annotations
 
 import argparse
-import datetime
 import gc
 import json
-import os
 import pathlib
-import platform
 import random
 import statistics
 import subprocess
@@ -26,6 +23,7 @@ import time
 from typing import Any
 
 import fibula
+from bench import place
 
 
 def kilobytes(name: str) -> int:
@@ -83,12 +81,7 @@ def main() -> None:
                 of.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
     record = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": next((line.split(": ")[1] for line in open("/proc/cpuinfo").read().splitlines() if line.startswith("model name")), platform.machine()),
-        "load": os.getloadavg()[0],
-        "python": platform.python_version(),
-        "version": fibula.__version__,
-        "table": wanted.table.name,
+        **place(wanted.table),
         "prefixes": wanted.prefixes,
     }
     for kind, of in runs.items():
