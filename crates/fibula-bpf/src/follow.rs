@@ -223,8 +223,8 @@ fn turns(shared: &Shared, [mut first, mut second]: [Reader; 2]) {
     }
 }
 
-/// Waits for a grace period. Where that fails, it returns only at the end, while the caller's pins hold whatever was replaced: changes
-/// are refused then, and no words are used again too early.
+/// Waits for a grace period. Where that fails, it returns only at the end, while the caller's pins hold all that was replaced. Changes
+/// are refused then, so no words are used again too early.
 fn waited(shared: &Shared) -> bool {
     let Err(error) = shared.waiting.wait() else { return true };
     shared.fail(error);

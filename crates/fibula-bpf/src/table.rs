@@ -57,7 +57,7 @@ impl Options {
     /// # Errors
     /// [`BpfError::Room`] if programs cannot reach so many.
     pub fn with_at_least(mut self, bytes: usize) -> Result<Self, BpfError> {
-        // What is no power of two of this machine is too large for programs too.
+        // A size beyond the powers of two of this machine is beyond programs too.
         let room = bytes.checked_next_power_of_two().map_or(u8::MAX, |bytes| bytes.trailing_zeros() as u8);
         for at in &mut self.rooms[1..self.engine.word_bytes().len()] {
             *at = room.max(*at);
