@@ -1,6 +1,6 @@
 //! The choices of `auto` for recorded tables, and their costs.
 
-use fibula::auto::{self, Known, Workload};
+use fibula::auto::{self, Known, Machine, Workload};
 use fibula::net::{Family, Key};
 use fibula::simd::Isa;
 
@@ -27,22 +27,23 @@ pub struct JudgedChoice {
     pub loss: f64,
 }
 
-/// Judges the choice for every table, set and batch of a record, with the default limit on bytes and with none.
+/// Judges the choice for every table, set and batch of a record, with the default limit on bytes and with none, by a calibration: the
+/// record's own, or one of another moment.
 ///
 /// The library is told the results that a build would tell it: bytes and refusals. Its expectations of rates are its own.
 #[must_use]
-pub fn judge(recorded: &MachineRecord) -> Vec<JudgedChoice> {
+pub fn judge(recorded: &MachineRecord, machine: &Machine) -> Vec<JudgedChoice> {
     let mut all = Vec::new();
     for table in &recorded.tables {
         match table.family {
-            Family::Ipv6 => judge_table::<u128>(recorded, table, &mut all),
-            _ => judge_table::<u32>(recorded, table, &mut all),
+            Family::Ipv6 => judge_table::<u128>(machine, table, &mut all),
+            _ => judge_table::<u32>(machine, table, &mut all),
         }
     }
     all
 }
 
-fn judge_table<K: Key>(recorded: &MachineRecord, table: &MeasuredTable, all: &mut Vec<JudgedChoice>) {
+fn judge_table<K: Key>(machine: &Machine, table: &MeasuredTable, all: &mut Vec<JudgedChoice>) {
     let mut isas: Vec<Isa> = table.rates.iter().map(|rates| rates.isa).collect();
     isas.sort();
     isas.dedup();
@@ -54,7 +55,7 @@ fn judge_table<K: Key>(recorded: &MachineRecord, table: &MeasuredTable, all: &mu
     for (isa, batch) in isas.iter().flat_map(|&isa| (0..BATCHES.len()).map(move |batch| (isa, batch))) {
         for max_bytes in [None, Some(usize::MAX)] {
             let &MeasuredTable { ranges, routes, host_routes, wide_routes, .. } = table;
-            let machine = recorded.machine;
+            let machine = *machine;
             let batch_keys = BATCHES[batch];
             let wanted = Workload {
                 ranges,

@@ -1,7 +1,8 @@
 //! The record of one machine, as text.
 //!
 //! ```text
-//! machine l2_bytes 1048576                     the calibration, a line each
+//! machine l2_bytes 1048576                     the least of all calibrations, a line for each figure
+//! calibration 0 l2_bytes 1048576               each calibration by itself, as a command has one
 //! table ipv4-100-25 ipv4 fit 100 0 0 177       name, family, fit or held, routes, of them host routes and with wide next
 //!                                              hops, ranges
 //! engine range-btree 992                    lookup bytes, or `refused`
@@ -20,8 +21,10 @@ use super::BATCHES;
 /// The measurements on one machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineRecord {
-    /// Its calibration.
+    /// The least of its calibrations.
     pub machine: Machine,
+    /// Calibrations of different moments. A command has one of them.
+    pub calibrations: Vec<Machine>,
     /// The tables, in the order they were measured.
     pub tables: Vec<MeasuredTable>,
 }
@@ -96,6 +99,9 @@ impl fmt::Display for MachineRecord {
         for line in self.machine.to_string().lines() {
             writeln!(f, "machine {line}")?;
         }
+        for (number, machine) in self.calibrations.iter().enumerate() {
+            machine.to_string().lines().try_for_each(|line| writeln!(f, "calibration {number} {line}"))?;
+        }
         for table in &self.tables {
             let MeasuredTable { name, routes, host_routes, wide_routes, ranges, .. } = table;
             let (family, part) = (table.family.name(), if table.is_held_out { "held" } else { "fit" });
@@ -118,17 +124,24 @@ impl FromStr for MachineRecord {
     type Err = ChoiceRecordError;
 
     fn from_str(text: &str) -> Result<Self, ChoiceRecordError> {
-        let machine: String = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("machine "))
-            .fold(String::new(), |all, line| all + line + "\n");
-        let machine = machine.parse().map_err(|_| ChoiceRecordError { line: 0 })?;
-        let mut recorded = Self { machine, tables: Vec::new() };
+        let machine = machine(text, "machine ").ok_or(ChoiceRecordError { line: 0 })?;
+        let calibrations = (0..).map_while(|number| calibration(text, number)).collect();
+        let mut recorded = Self { machine, calibrations, tables: Vec::new() };
         for (at, line) in text.lines().enumerate() {
             recorded.read(line).ok_or(ChoiceRecordError { line: at + 1 })?;
         }
         Ok(recorded)
     }
+}
+
+/// Returns the machine of the lines with this prefix.
+fn machine(text: &str, prefix: &str) -> Option<Machine> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
+    lines.fold(String::new(), |all, line| all + line + "\n").parse().ok()
+}
+
+fn calibration(text: &str, number: usize) -> Option<Machine> {
+    machine(text, &format!("calibration {number} "))
 }
 
 impl MachineRecord {
@@ -166,7 +179,11 @@ impl MachineRecord {
                 };
                 self.tables.last_mut()?.rates.push(rates);
             }
-            _ if line.starts_with('#') || line.starts_with("machine ") || line.is_empty() => {}
+            ["machine", ..] => {}
+            ["calibration", number, ..] => {
+                return self.calibrations.get(number.parse::<usize>().ok()?).map(|_| ());
+            }
+            _ if line.starts_with('#') || line.is_empty() => {}
             _ => return None,
         }
         Some(())

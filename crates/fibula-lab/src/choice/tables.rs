@@ -44,13 +44,15 @@ const PLAIN: [&[usize]; 2] = [
 
 /// The same for host routes.
 const HOSTS: [&[usize]; 2] = [
-    &[10, 20, 40, 80, 160, 640, 2_560, 10_000, 40_000, 160_000, 640_000],
+    &[10, 20, 40, 80, 160, 640, 2_560, 10_000, 40_000, 80_000, 160_000, 320_000, 640_000],
     &[30, 300, 3_000, 25_000, 300_000],
 ];
 
 /// The same for tables with wide next hops.
-const WIDE: [&[usize]; 2] =
-    [&[20, 200, 1_000, 10_000, 40_000, 160_000, 640_000], &[60, 3_000, 25_000, 200_000, 450_000]];
+const WIDE: [&[usize]; 2] = [
+    &[20, 200, 1_000, 2_500, 10_000, 40_000, 80_000, 160_000, 320_000, 640_000],
+    &[60, 3_000, 25_000, 200_000, 450_000],
+];
 
 /// Next hops of a table with so many routes. Half of the ids below 70,000 are wide; small tables draw too few of them to
 /// have a sure share, so nearly all of theirs are.

@@ -3,11 +3,19 @@
 use std::fs;
 use std::path::Path;
 
+use fibula::auto::Machine;
 use fibula_lab::choice::{self, JudgedChoice, MachineRecord};
 
-/// The percentage of choices that must be within 10 %, and of those that must not be slower than 1/1.3 of the best. The rest is mostly
-/// noise of measurements, and one table with 600,000 ranges of host routes whose engines outgrow the third-level cache.
-const WITHIN: [(f64, f64); 2] = [(1.1, 95.0), (1.3, 99.0)];
+/// The percentage of choices that must be within 10 %, and of those that must not be slower than 1/1.3 of the best, by the least of
+/// all calibrations. The rest is mostly noise of measurements, tables with wide next hops, and one with 600,000 ranges of host routes
+/// whose engines outgrow the third-level cache.
+const WITHIN: [(f64, f64); 2] = [(1.1, 95.0), (1.3, 98.0)];
+
+/// The same by each calibration of the record: a command has one, of one moment.
+const WITHIN_ONCE: [(f64, f64); 2] = [(1.1, 94.0), (1.3, 97.0)];
+
+/// Calibrations by which a record is judged, at least.
+const CALIBRATIONS: usize = 10;
 
 /// Returns all records, with the names of their machines.
 fn records() -> Vec<(String, MachineRecord)> {
@@ -28,17 +36,25 @@ fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
     let records = records();
     assert!(!records.is_empty());
     for (machine, recorded) in records {
-        let judged = choice::judge(&recorded);
-        let held_out: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.is_held_out).collect();
-        let tables: std::collections::BTreeSet<&str> = held_out.iter().map(|judged| &*judged.table).collect();
-        assert!(held_out.len() >= 1_000 && tables.len() >= 20, "{machine}: {}", held_out.len());
-        for (most, wanted) in WITHIN {
-            let share = within(&held_out, most);
-            assert!(share >= wanted, "{machine}: {share:.1} % of {} choices within {most}", held_out.len());
+        assert!(recorded.calibrations.len() >= CALIBRATIONS, "{machine}: {}", recorded.calibrations.len());
+        judge_held_out(&machine, &recorded, &recorded.machine, WITHIN);
+        for calibration in &recorded.calibrations {
+            judge_held_out(&machine, &recorded, calibration, WITHIN_ONCE);
         }
-        for judged in held_out {
-            assert!(judged.loss.is_finite(), "an engine that refuses the table was chosen: {judged:?}");
-        }
+    }
+}
+
+fn judge_held_out(machine: &str, recorded: &MachineRecord, calibration: &Machine, bounds: [(f64, f64); 2]) {
+    let judged = choice::judge(recorded, calibration);
+    let held_out: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.is_held_out).collect();
+    let tables: std::collections::BTreeSet<&str> = held_out.iter().map(|judged| &*judged.table).collect();
+    assert!(held_out.len() >= 1_000 && tables.len() >= 20, "{machine}: {}", held_out.len());
+    for (most, wanted) in bounds {
+        let (share, count) = (within(&held_out, most), held_out.len());
+        assert!(share >= wanted, "{machine}: {share:.1} % of {count} choices within {most}\n{calibration}");
+    }
+    for judged in held_out {
+        assert!(judged.loss.is_finite(), "an engine that refuses the table was chosen: {judged:?}");
     }
 }
 
@@ -57,8 +73,10 @@ fn a_record_is_read_back() {
 fn the_judge_tells_a_bad_choice() {
     let (_, mut recorded) = records().swap_remove(0);
     // Whatever is chosen is a tenth as fast as was recorded.
-    let chosen: Vec<(String, &str)> =
-        choice::judge(&recorded).iter().map(|judged| (judged.table.clone(), judged.chosen)).collect();
+    let chosen: Vec<(String, &str)> = choice::judge(&recorded, &recorded.machine)
+        .iter()
+        .map(|judged| (judged.table.clone(), judged.chosen))
+        .collect();
     for table in &mut recorded.tables {
         for rates in &mut table.rates {
             if chosen.iter().any(|(name, chosen)| *name == table.name && *chosen == rates.engine) {
@@ -66,7 +84,7 @@ fn the_judge_tells_a_bad_choice() {
             }
         }
     }
-    let judged = choice::judge(&recorded);
+    let judged = choice::judge(&recorded, &recorded.machine);
     let judged: Vec<&JudgedChoice> = judged.iter().collect();
     assert!(within(&judged, 1.1) < 95.0);
 }

@@ -232,7 +232,7 @@ impl<K: Key> fmt::Display for Choice<K> {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fastest => f.write_str("fastest measured for this table"),
+            Self::Fastest => f.write_str("fastest for this table"),
             Self::Smallest { fastest, mlps } => {
                 write!(f, "smaller than {fastest}, which is less than 5 % faster ({mlps:.0} M/s)")
             }

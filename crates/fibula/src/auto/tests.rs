@@ -125,7 +125,7 @@ fn small_tables_get_the_engines_that_are_for_them() {
             }
             for (routes, ranges, name) in [
                 (10, 13, "planb"),
-                (40, 50, "planb"),
+                (14, 21, "planb"),
                 (1_000, 1_044, "dir-btree"),
                 (2_000, 2_055, "dir-btree"),
             ] {

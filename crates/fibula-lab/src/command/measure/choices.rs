@@ -17,6 +17,9 @@ fn folder() -> PathBuf {
     root().join("records/choices")
 }
 
+/// Tables that are measured between two calibrations that are kept.
+const TABLES_A_CALIBRATION: usize = 6;
+
 pub(super) fn record(parts: &[String]) -> Outcome {
     let machine = Machine::this();
     let path = folder().join(format!("{}.txt", machine.slug()));
@@ -26,10 +29,11 @@ pub(super) fn record(parts: &[String]) -> Outcome {
         Ok(text) if !parts.is_empty() => Some(text.parse::<MachineRecord>()?),
         _ => None,
     };
-    let (mut calibrated, mut tables) = match before {
-        Some(MachineRecord { machine, tables }) => (machine.least(calibrate()), tables),
-        None => (calibrate(), Vec::new()),
-    };
+    let MachineRecord { machine: mut calibrated, mut calibrations, mut tables } =
+        before.unwrap_or_else(|| {
+            let machine = calibrate();
+            MachineRecord { machine, calibrations: vec![machine], tables: Vec::new() }
+        });
     fs::create_dir_all(folder())?;
     let plans: Vec<_> = [Family::Ipv4, Family::Ipv6].into_iter().flat_map(choice::tables).collect();
     let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(&**part));
@@ -44,8 +48,14 @@ pub(super) fn record(parts: &[String]) -> Outcome {
         let place = |name: &str| plans.iter().position(|plan| plan.name == name);
         tables.sort_by_key(|table| place(&table.name));
         tables.retain(|table| place(&table.name).is_some());
-        calibrated = calibrated.least(calibrate());
-        fs::write(&path, MachineRecord { machine: calibrated, tables: tables.clone() }.to_string())?;
+        let now = calibrate();
+        calibrated = calibrated.least(now);
+        if parts.is_empty() && at % TABLES_A_CALIBRATION == 0 {
+            calibrations.push(now);
+        }
+        let record =
+            MachineRecord { machine: calibrated, calibrations: calibrations.clone(), tables: tables.clone() };
+        fs::write(&path, record.to_string())?;
     }
     println!("{}: {} tables", path.display(), tables.len());
     Ok(())
@@ -55,7 +65,21 @@ pub(super) fn judge() -> Outcome {
     for file in fs::read_dir(folder())? {
         let path = file?.path();
         let recorded: MachineRecord = fs::read_to_string(&path)?.parse()?;
-        let judged = choice::judge(&recorded);
+        let judged = choice::judge(&recorded, &recorded.machine);
+        for (number, calibration) in recorded.calibrations.iter().enumerate() {
+            let judged = choice::judge(&recorded, calibration);
+            let held_out = judged.iter().filter(|judged| judged.is_held_out);
+            let losses: Vec<f64> = held_out.map(|judged| judged.loss).collect();
+            let share = |most: f64| {
+                100.0 * losses.iter().filter(|loss| **loss <= most).count() as f64
+                    / losses.len().max(1) as f64
+            };
+            println!(
+                "calibration {number}, held out: {:.1} % within 10 %, {:.1} % within 30 %",
+                share(1.1),
+                share(1.3)
+            );
+        }
         for (is_held_out, part) in [(false, "fitted"), (true, "held out")] {
             let part_of: Vec<&JudgedChoice> =
                 judged.iter().filter(|judged| judged.is_held_out == is_held_out).collect();
