@@ -206,9 +206,6 @@ fn family<K: Key>(
     Ok(Family { family: K::FAMILY, routes: rib.len(), rows })
 }
 
-/// Keys to measure with, if there are none of the user's.
-const KEYS: usize = 1 << 17;
-
 /// Builds and measures the engines, and returns them with these rates, the fastest first. Those that refuse the table
 /// are left out.
 fn measured<K: Key>(
@@ -218,9 +215,10 @@ fn measured<K: Key>(
     batch: usize,
 ) -> Result<Vec<Choice<K>>, Failure> {
     if keys.is_empty() {
+        let ranges = Workload::default().with_table(rib).ranges;
         for name in ["match", "zipf"] {
             let pattern = traffic::find::<K>(name).expect("there is such traffic");
-            let made = (pattern.generate)(rib, KEYS / 2, 1);
+            let made = (pattern.generate)(rib, probe::keys_for(ranges), 1);
             keys.extend(made.map_err(|error| Failure::BadInput(error.to_string()))?);
         }
     }

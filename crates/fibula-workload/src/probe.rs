@@ -11,6 +11,20 @@ use fibula::simd::{self, Present};
 /// a round slower, and none faster.
 pub const ROUNDS: usize = 5;
 
+/// Keys of each traffic for a table with so many ranges: four a range, from 2^17, more lines than a second-level cache holds, to 2^20.
+/// With few of them, a table of 2^24 entries is as fast as if it were a small one.
+#[must_use]
+pub const fn keys_for(ranges: usize) -> usize {
+    let (least, most) = (1 << 17, 1 << 20);
+    if ranges >= most / 4 {
+        most
+    } else if ranges <= least / 4 {
+        least
+    } else {
+        (4 * ranges).next_power_of_two()
+    }
+}
+
 /// Passes over the keys are repeated until a timing is this long.
 const SHORTEST: Duration = Duration::from_micros(700);
 

@@ -8,13 +8,10 @@ use fibula::fib::{self, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Key, RouteSlice};
 use fibula::simd::Present;
-use fibula_workload::probe::{ROUNDS, rate};
+use fibula_workload::probe::{ROUNDS, keys_for, rate};
 use fibula_workload::traffic;
 
 use super::{BATCHES, EngineRates, MeasuredEngine, MeasuredTable, TableToMeasure};
-
-/// Keys of each traffic: more lines of a large engine than a second-level cache holds.
-const KEYS: usize = 1 << 17;
 
 /// Measures all engines but the oracles, with every instruction set that this machine has.
 ///
@@ -28,7 +25,7 @@ pub fn measure<K: Key>(plan: &TableToMeasure) -> Result<MeasuredTable, Box<dyn E
     let reference = fibula_published::find::<K>("range-search")?.build(&slice, Limits::default())?;
     for name in ["match", "zipf"] {
         let pattern = traffic::find::<K>(name).ok_or("no such traffic")?;
-        let keys = (pattern.generate)(&slice, KEYS, plan.spec.seed)?;
+        let keys = (pattern.generate)(&slice, keys_for(counted.ranges), plan.spec.seed)?;
         let mut expected = vec![None; keys.len()];
         reference.lookup_batch(&keys, &mut expected);
         traffics.push((keys, expected));
