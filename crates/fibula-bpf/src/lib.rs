@@ -55,6 +55,7 @@
 mod error;
 mod follow;
 mod grace;
+pub mod kernel;
 mod layout;
 mod lookup;
 mod sys;

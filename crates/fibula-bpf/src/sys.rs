@@ -22,9 +22,15 @@ fn owned(fd: usize) -> OwnedFd {
 
 const MAP_CREATE: i32 = 0;
 const MAP_UPDATE: i32 = 2;
+const MAP_DELETE: i32 = 3;
+const PROGRAM_LOAD: i32 = 5;
 const OBJECT_PIN: i32 = 6;
 const OBJECT_GET: i32 = 7;
+const PROGRAM_RUN: i32 = 10;
 const OBJECT_INFO: i32 = 15;
+const TYPES_LOAD: i32 = 18;
+const LINK_CREATE: i32 = 28;
+const LINK_UPDATE: i32 = 29;
 
 /// The types of maps that this crate makes.
 pub(crate) const ARRAY: u32 = 2;
@@ -55,6 +61,23 @@ impl Attributes {
         self.address(at, bytes.as_mut_ptr().expose_provenance())
     }
 
+    fn word(mut self, at: usize, word: u32) -> Self {
+        self.0[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+        self
+    }
+
+    /// Puts a name of at most fifteen bytes at a place.
+    fn name(mut self, at: usize, name: &str) -> Self {
+        let len = name.len().min(15);
+        self.0[at..at + len].copy_from_slice(&name.as_bytes()[..len]);
+        self
+    }
+
+    /// Returns a word that the kernel has written.
+    fn get(&self, at: usize) -> u32 {
+        u32::from_ne_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
+    }
+
     fn address(mut self, at: usize, address: usize) -> Self {
         self.0[at..at + 8].copy_from_slice(&(address as u64).to_ne_bytes());
         self
@@ -73,19 +96,95 @@ fn bpf(command: i32, attributes: &mut Attributes) -> io::Result<usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MapForm {
     pub(crate) kind: u32,
+    pub(crate) key_bytes: u32,
     pub(crate) value_bytes: u32,
     pub(crate) entries: u32,
     pub(crate) flags: u32,
 }
 
-/// Makes a map, whose keys are numbers of 32 bits. The name must have fewer than 16 bytes.
+/// Makes a map. The kernel takes fifteen bytes of the name.
 pub(crate) fn create_map(form: MapForm, name: &str, inner: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
-    let MapForm { kind, value_bytes, entries, flags } = form;
+    let MapForm { kind, key_bytes, value_bytes, entries, flags } = form;
     let inner = inner.map_or(0, |fd| fd.as_raw_fd() as u32);
-    let mut attributes =
-        Attributes::new(&[(0, kind), (4, 4), (8, value_bytes), (12, entries), (16, flags), (20, inner)]);
-    attributes.0[28..28 + name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
-    bpf(MAP_CREATE, &mut attributes).map(owned)
+    let words = [(0, kind), (4, key_bytes), (8, value_bytes), (12, entries), (16, flags), (20, inner)];
+    bpf(MAP_CREATE, &mut Attributes::new(&words).name(28, name)).map(owned)
+}
+
+/// Sets an entry of a map of this form.
+pub(crate) fn update(map: BorrowedFd<'_>, form: &MapForm, key: &[u8], value: &[u8]) -> io::Result<()> {
+    has_length(key, form.key_bytes)?;
+    has_length(value, form.value_bytes)?;
+    let attributes = Attributes::new(&[(0, map.as_raw_fd() as u32)]).pointer(8, key);
+    bpf(MAP_UPDATE, &mut attributes.pointer(16, value)).map(drop)
+}
+
+/// Removes an entry of a map of this form.
+pub(crate) fn delete(map: BorrowedFd<'_>, form: &MapForm, key: &[u8]) -> io::Result<()> {
+    has_length(key, form.key_bytes)?;
+    bpf(MAP_DELETE, &mut Attributes::new(&[(0, map.as_raw_fd() as u32)]).pointer(8, key)).map(drop)
+}
+
+/// Refuses bytes of which the kernel would read more than there are.
+fn has_length(bytes: &[u8], wanted: u32) -> io::Result<()> {
+    if bytes.len() == wanted as usize { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// What a program is loaded as: its type, and where it is to be attached.
+pub(crate) type ProgramPlace = (u32, u32);
+
+/// Loads a program. `types` has descriptions of its functions (BTF), and the records that say where each begins: of two words.
+pub(crate) fn load_program(
+    (kind, place): ProgramPlace,
+    name: &str,
+    code: &[u8],
+    types: Option<(BorrowedFd<'_>, &[u8])>,
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    // Helpers that forward frames need a licence that is compatible with the GPL.
+    let licence = b"Dual MIT/GPL\0";
+    let mut attributes = Attributes::new(&[(0, kind), (4, (code.len() / 8) as u32), (68, place)])
+        .pointer(8, code)
+        .pointer(16, licence)
+        .name(48, name);
+    if !log.is_empty() {
+        attributes = attributes.word(24, 1).word(28, log.len() as u32).pointer_mut(32, log);
+    }
+    if let Some((types, functions)) = types {
+        let count = (functions.len() / 8) as u32;
+        attributes = attributes.word(72, types.as_raw_fd() as u32).word(76, 8).word(88, count);
+        attributes = attributes.pointer(80, functions);
+    }
+    bpf(PROGRAM_LOAD, &mut attributes).map(owned)
+}
+
+/// Loads descriptions of types (BTF).
+pub(crate) fn load_types(bytes: &[u8]) -> io::Result<OwnedFd> {
+    bpf(TYPES_LOAD, &mut Attributes::new(&[(16, bytes.len() as u32)]).pointer(0, bytes)).map(owned)
+}
+
+/// Attaches a program to a device. It is detached when the descriptor is closed, with the process at the latest.
+pub(crate) fn create_link(
+    program: BorrowedFd<'_>,
+    device: u32,
+    place: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
+    let program = program.as_raw_fd() as u32;
+    bpf(LINK_CREATE, &mut Attributes::new(&[(0, program), (4, device), (8, place), (12, flags)])).map(owned)
+}
+
+/// Puts another program in the place of that of a link.
+pub(crate) fn update_link(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    let words = [(0, link.as_raw_fd() as u32), (4, program.as_raw_fd() as u32)];
+    bpf(LINK_UPDATE, &mut Attributes::new(&words)).map(drop)
+}
+
+/// Runs a program once with a frame. Returns its verdict, and how many bytes of the frame it left in `out`.
+pub(crate) fn run_program(program: BorrowedFd<'_>, frame: &[u8], out: &mut [u8]) -> io::Result<(u32, usize)> {
+    let words = [(0, program.as_raw_fd() as u32), (8, frame.len() as u32), (12, out.len() as u32), (32, 1)];
+    let mut attributes = Attributes::new(&words).pointer(16, frame).pointer_mut(24, out);
+    bpf(PROGRAM_RUN, &mut attributes)?;
+    Ok((attributes.get(4), attributes.get(12) as usize))
 }
 
 /// Puts a map into an entry of a map of maps.
@@ -121,7 +220,8 @@ pub(crate) fn map_form(map: BorrowedFd<'_>) -> io::Result<Option<MapForm>> {
     bpf(OBJECT_INFO, &mut attributes)?;
     let word = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
     // Of a program, the first word is a type of program, and there are bytes of instructions where sizes are.
-    let form = MapForm { kind: word(0), value_bytes: word(12), entries: word(16), flags: word(20) };
+    let (kind, key_bytes) = (word(0), word(8));
+    let form = MapForm { kind, key_bytes, value_bytes: word(12), entries: word(16), flags: word(20) };
     Ok((word(8) == 4).then_some(form))
 }
 

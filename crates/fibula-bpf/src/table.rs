@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -188,7 +188,7 @@ impl BpfTable {
         let options = options.checked()?;
         let engine = options.engine;
         let make = |bytes: u32, part: &str| {
-            let form = MapForm { kind: ARRAY, value_bytes: bytes, entries: 1, flags: MMAPABLE };
+            let form = MapForm { kind: ARRAY, key_bytes: 4, value_bytes: bytes, entries: 1, flags: MMAPABLE };
             let name = format!("{}_{part}", engine.map_name());
             let made = sys::create_map(form, &name, None).or_else(|error| {
                 if error.raw_os_error() != Some(libc::EPERM) {
@@ -376,6 +376,11 @@ impl BpfTable {
     #[must_use]
     pub fn options(&self) -> Options {
         self.maps.options
+    }
+
+    /// Returns the maps: the header map, then the arrays.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.maps.descriptors.iter().map(OwnedFd::as_fd)
     }
 
     /// Returns the content of the header map.
