@@ -84,7 +84,7 @@ network() { # the usual one, with the kernel of r forwarding too: the router has
 }
 
 # The configuration of the usual network, with THREADS, lines EXTRA, the back end BACKEND (default: none is named) and, for af-xdp, the
-# mode XDP.
+# mode XDP, and FAST if programs are to forward.
 two_interfaces() {
   local name
   cat <<END
@@ -94,9 +94,14 @@ ${EXTRA:-}
 END
   for name in left right; do
     printf '[[interface]]\nname = "%s"\ndevice = "%s"\n' $name $name
-    [ "${BACKEND:-}" = default ] || printf 'backend = "%s"\n' "${BACKEND:-af-packet}"
-    [ -z "${XDP:-}" ] || printf 'xdp = "%s"\n' "$XDP"
+    back_end
   done
+}
+
+back_end() { # the lines of an interface that say how frames get in and out
+  [ "${BACKEND:-}" = default ] || printf 'backend = "%s"\n' "${BACKEND:-af-packet}"
+  [ -z "${XDP:-}" ] || printf 'xdp = "%s"\n' "$XDP"
+  [ "${BACKEND:-}" != af-xdp ] || [ -z "${FAST:-}" ] || printf 'fast = true\n'
 }
 
 start() { # reads the configuration from standard input, and waits until the router runs; START is what starts it

@@ -2,6 +2,7 @@
 
 mod build_cost;
 mod circles;
+mod fast;
 mod instructions;
 mod instructions_c;
 mod mutants;
@@ -24,6 +25,8 @@ cargo xtask build-cost [--check | --record]
 cargo xtask picture [--check]         docs/crates.svg and the table of crates in ARCHITECTURE.md, from cargo metadata; --check compares
 cargo xtask words [--check]           type names with several meanings within a crate, circles of imports, and how comments are
                                       written, into records/words.json; --check refuses what got worse
+cargo xtask fast [--check | FILE]     compiles the router's program for XDP, with clang, into crates/fibula-router/src/kernel/fast/program.txt or
+                                      another file; --check compares the hash of its sources, and where that clang is, the program
 cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--share K/N] [--fresh] [--check]
                                       mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
                                       (200, 1), --all takes every mutant, and every folder where none is named; --share
@@ -57,6 +60,9 @@ fn main() -> ExitCode {
         ["picture", "--check"] => picture::check(),
         ["words"] => words::record(),
         ["words", "--check"] => words::check(),
+        ["fast"] => fast::write(None),
+        ["fast", "--check"] => fast::check(),
+        ["fast", file] if !file.starts_with('-') => fast::write(Some(file)),
         ["mutants", ref rest @ ..] => match mutants::mutants(rest).transpose() {
             Some(end) => end,
             None => return ExitCode::from(2),

@@ -31,6 +31,9 @@ pub struct PortStats {
     pub ring_lost: u64,
     /// The counters of each thread.
     pub queues: Vec<Counters>,
+    /// The counters of programs in the kernel, which are in the sums too; null without fast interfaces.
+    #[serde(default)]
+    pub fast: Option<Counters>,
 }
 
 /// Counters of a port, of one thread or all.

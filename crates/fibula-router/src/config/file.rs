@@ -139,6 +139,7 @@ pub(super) struct Interface {
     pub(super) urpf: Option<Spanned<String>>,
     pub(super) frames: Option<Spanned<usize>>,
     pub(super) xdp: Option<Spanned<String>>,
+    pub(super) fast: Option<Spanned<bool>>,
     pub(super) host: Option<Spanned<String>>,
 }
 

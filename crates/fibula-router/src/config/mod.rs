@@ -30,6 +30,7 @@
 //! `docs/guide/router.md` has every key.
 
 mod accounts;
+mod fast;
 mod feed;
 mod file;
 mod read;
@@ -39,6 +40,8 @@ pub mod release;
 #[cfg(target_os = "linux")]
 pub(crate) use accounts::PASSWD;
 pub use accounts::{Account, Accounts};
+#[cfg(target_os = "linux")]
+pub(crate) use fast::{PORTS as FAST_PORTS, VRFS as FAST_VRFS};
 pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;
@@ -212,6 +215,8 @@ pub enum Backend {
         frames: usize,
         /// Where the program is attached.
         mode: XdpMode,
+        /// Whether the program itself forwards what needs no thought.
+        fast: bool,
     },
     /// A port of DPDK, with the feature `dpdk`.
     Dpdk {
@@ -273,6 +278,12 @@ impl Backend {
     #[must_use]
     pub const fn has_host(&self) -> bool {
         matches!(self, Self::Packet { .. } | Self::Dpdk { host: Some(_), .. })
+    }
+
+    /// Returns whether the program at the device forwards what needs no thought.
+    #[must_use]
+    pub const fn is_fast(&self) -> bool {
+        matches!(self, Self::Xdp { fast: true, .. })
     }
 
     /// Returns the kernel's device through which the kernel has the port too.

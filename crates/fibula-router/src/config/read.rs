@@ -139,6 +139,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         });
     }
     check_shape(&text, &file, &config)?;
+    super::fast::check(&text, &file, &mut config)?;
     for line in &file.route {
         let route = route(&text, &config, line)?;
         let same = |other: &&Route| other.vrf == route.vrf && other.prefix == route.prefix;
@@ -321,6 +322,10 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
     if let Some(place) = line.xdp.as_ref().filter(|_| name != "af-xdp") {
         return Err(text.error(place, "xdp: only with back end af-xdp"));
     }
+    if let Some(place) = line.fast.as_ref().filter(|_| name != "af-xdp") {
+        return Err(text.error(place, "fast: only with back end af-xdp"));
+    }
+    let fast = line.fast.as_ref().is_some_and(|fast| *fast.get_ref());
     if let Some(place) = line.host.as_ref().filter(|_| name != "dpdk") {
         return Err(text.error(place, "host: only with back end dpdk"));
     }
@@ -330,7 +335,9 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
                 .error(place, "this program was built without DPDK: build it with '--features router-dpdk'"))
         }
         ("dpdk", _) => dpdk(text, line, frames),
-        ("af-xdp", _) => Ok(Backend::Xdp { device: device()?, frames: frames.next_power_of_two(), mode }),
+        ("af-xdp", _) => {
+            Ok(Backend::Xdp { device: device()?, frames: frames.next_power_of_two(), mode, fast })
+        }
         ("af-packet", _) => Ok(Backend::Packet { device: device()?, frames }),
         ("tap", _) => Ok(Backend::Tap { device: device()? }),
         ("pcap", _) if line.input.is_none() && line.output.is_none() => {

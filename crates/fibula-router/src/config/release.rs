@@ -3,6 +3,12 @@
 /// The first version that has TCX, with which the kernel's own forwarding is kept from a device (`net/sched: tcx`, Linux 6.6).
 pub const TCX: (u32, u32) = (6, 6);
 
+/// The first version in which a program can forward frames of the kernel's own code for XDP (`bpf_xdp_get_buff_len`, Linux 5.18).
+pub const FAST: (u32, u32) = (5, 18);
+
+/// The first version that says which devices take frames from the drivers of others (`xdp_features`, Linux 6.3).
+pub const FAST_NATIVE: (u32, u32) = (6, 3);
+
 /// The advice for a kernel without TCX.
 pub const NO_TCX: &str =
     "back end af-packet needs Linux 6.6 (TCX): leave 'backend' out, or set 'backend = \"af-xdp\"'";

@@ -283,6 +283,12 @@ impl super::Router<'_> {
         if self.feeds.retired.as_ref().is_some_and(|(version, _)| !self.workers_have(*version)) {
             return;
         }
+        // Nor may a program in the kernel.
+        let is_read =
+            self.kept.fast.as_ref().is_some_and(|fast| self.feeds.retired.is_some() && !fast.wait());
+        if is_read {
+            return;
+        }
         if let Some((_, numbers)) = self.feeds.retired.take() {
             self.hops.give_back(&numbers);
         }

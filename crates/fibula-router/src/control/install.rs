@@ -271,8 +271,13 @@ where
     }
     let before = table.len();
     if let Err(error) = table.apply(changes) {
-        let is_full =
-            matches!(error, TableError::Routes(_) | TableError::Structure(_) | TableError::Memory(_));
+        let is_full = matches!(
+            error,
+            TableError::Routes(_)
+                | TableError::Structure(_)
+                | TableError::Memory(_)
+                | TableError::Room { .. }
+        );
         refused.error = Some(error);
         // Smaller parts help only against a full table. After other errors every change goes back to the RIB.
         let mut left = if is_full { MOST_REFUSED } else { 0 };

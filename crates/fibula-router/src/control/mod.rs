@@ -76,6 +76,8 @@ const QUESTIONS: usize = 8;
 const CALM_NS: u64 = 1_000_000_000;
 /// Turns of the main thread between two checks of the links of ports that are unknown to the kernel.
 const LINKS: u32 = 50;
+/// How often the kernel is asked what devices can do, where programs forward.
+const FEATURES_NS: u64 = 100_000_000;
 /// How long the main thread waits for workers to take up a new fabric.
 const TAKE_UP: Duration = Duration::from_secs(2);
 
@@ -249,6 +251,10 @@ struct Router<'l> {
     /// Turns of the main thread; wraps around.
     turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
+    /// What programs in the kernel have counted.
+    fast_counters: Arc<[PortCounters]>,
+    /// When the kernel is asked next what devices can do.
+    features_ns: u64,
     lost: Arc<[AtomicU64]>,
     taken: Vec<Arc<AtomicU64>>,
     workers: Threads,
@@ -327,6 +333,7 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
             break;
         }
         router.follow(has_events);
+        router.follow_fast();
         let taken = router.take_feeds();
         is_busy = taken.unwrap_or(false) | router.verify();
         if is_busy || taken.is_some() || router.begin_ns.is_some() {
@@ -424,6 +431,7 @@ impl<'l> Router<'l> {
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
         }
+        kept.fast = open::fast(&config, &vrfs)?;
         let given = (&mut queues, &mut kept, predecessor.as_mut());
         let filter = open::rings(&ports, &machine, &config, &plan_locals, given)?;
         // One that takes over has time, because the other one forwards.
@@ -450,6 +458,8 @@ impl<'l> Router<'l> {
             is_behind: false,
             turns: 0,
             counters: Vec::new(),
+            fast_counters: (0..change::most_ports(&config)).map(|_| PortCounters::default()).collect(),
+            features_ns: 0,
             lost,
             taken: Vec::new(),
             workers: Threads::default(),
@@ -477,6 +487,7 @@ impl<'l> Router<'l> {
             }
         }
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
+        router.publish_fast();
         router.spawn(&ports, queues, flags)?;
         let predecessor = router.predecessor.as_mut();
         if let Err(error) = router.feeds.start(&router.config, &router.folder, &flags.stop, predecessor) {
@@ -530,6 +541,7 @@ impl<'l> Router<'l> {
         if !late && (is_changing || !waiting.is_empty()) {
             return Ok(false);
         }
+        self.publish_fast();
         if self.predecessor.is_some() {
             if !self.take_over(late.then_some(&waiting[..]))? {
                 return Ok(false);
@@ -831,8 +843,9 @@ impl<'l> Router<'l> {
     }
 
     /// Replaces the fabric, and waits a while until all workers have taken it up. Returns its version.
-    fn publish(&self, fabric: Fabric) -> u64 {
+    fn publish(&mut self, fabric: Fabric) -> u64 {
         let version = self.shared.replace(fabric);
+        self.publish_fast();
         self.alarms.iter().for_each(Alarm::ring);
         let begin = std::time::Instant::now();
         // A worker that has ended never takes it up. Do not wait for it.
@@ -840,6 +853,27 @@ impl<'l> Router<'l> {
             std::thread::sleep(Duration::from_millis(1));
         }
         version
+    }
+
+    /// Gives the programs in the kernel the present fabric.
+    fn publish_fast(&mut self) {
+        self.kept.publish_fast(&self.shared.fabric(), &self.shared.neighbours);
+    }
+
+    /// Gives the programs in the kernel what has changed, and takes over what they have counted.
+    fn follow_fast(&mut self) {
+        let now_ns = sys::now_ns();
+        let with_features = now_ns >= self.features_ns;
+        if with_features {
+            self.features_ns = now_ns + FEATURES_NS;
+        }
+        self.kept.follow_fast(&self.shared.fabric(), &self.shared.neighbours, with_features);
+        let Some(fast) = &mut self.kept.fast else { return };
+        fast.count(&self.fast_counters);
+        if let Some(error) = fast.take_error() {
+            let text = format!("fast interfaces do not follow routes any more: restart the router: {error}");
+            (self.log)(Level::Warning, &text);
+        }
     }
 
     /// Returns whether all workers have taken up this fabric, or a later one.
@@ -879,6 +913,14 @@ impl<'l> Router<'l> {
         }
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
             return Err(ControlError::Restart("engines"));
+        }
+        let fast = |config: &Config| -> Vec<usize> {
+            let lines = config.interfaces.iter().filter(|line| line.backend.is_fast() && !line.removed);
+            lines.map(|line| line.vrf).collect()
+        };
+        let before = fast(&self.config);
+        if fast(&config).iter().any(|vrf| !before.contains(vrf)) {
+            return Err(ControlError::Restart("VRFs of fast interfaces"));
         }
         // All that may fail is before anything changes, so that the old configuration stays in place: a file that cannot be loaded, a
         // port that cannot be opened, addresses that the filter has no room for.
@@ -920,6 +962,7 @@ impl<'l> Router<'l> {
         let sum = |port: usize| {
             let mut totals = Totals::default();
             self.counters.iter().for_each(|counters| counters[port].add_to(&mut totals));
+            self.fast_counters[port].add_to(&mut totals);
             (fabric.ports[port].name.clone(), totals)
         };
         self.ports().into_iter().map(sum).collect()
@@ -927,6 +970,9 @@ impl<'l> Router<'l> {
 
     fn end(mut self) -> Result<Vec<Ended>, RunError> {
         self.alarms.iter().for_each(Alarm::ring);
+        if let Some(fast) = &mut self.kept.fast {
+            fast.count(&self.fast_counters);
+        }
         self.feeds.join();
         std::mem::take(&mut self.workers).join()?;
         let ended = |(number, (port, totals)): (usize, (String, Totals))| {

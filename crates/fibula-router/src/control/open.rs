@@ -16,15 +16,18 @@ use super::plan;
 use super::takeover::{Given, Predecessor};
 use super::{ControlError, RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
+use crate::forward::fabric::{Fabric, Vrf};
 use crate::io::dpdk;
 use crate::io::packet::{Receive, Socket, Transmit};
 use crate::io::ports::{Common, End, Input, Mailbox, Output, Ports, Sink, Source};
 use crate::io::tap::{Tap, TapQueue};
 use crate::io::xdp;
 use crate::kernel::device::{self, Promiscuous};
+use crate::kernel::fast::Fast;
 use crate::kernel::filter::{Attached, Filter, Redirect, Redirected};
 use crate::kernel::hold::Hold;
 use crate::kernel::netlink::Link;
+use crate::neighbour::Neighbours;
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
@@ -110,6 +113,8 @@ pub(super) struct Kept {
     ports: std::collections::HashMap<String, Arc<dpdk::Port>>,
     /// The buffers of ports of DPDK.
     pool: Option<dpdk::Pool>,
+    /// What the programs that forward share.
+    pub(super) fast: Option<Fast>,
 }
 
 /// A port of a device of the kernel.
@@ -374,6 +379,35 @@ impl Kept {
         followed
     }
 
+    /// Gives the programs that forward a fabric, and the devices that are there now.
+    pub(super) fn publish_fast(&mut self, fabric: &Fabric, neighbours: &Neighbours) {
+        let devices = self.numbers();
+        if let Some(fast) = &mut self.fast {
+            fast.set_devices(&devices);
+            fast.publish(fabric, neighbours);
+        }
+    }
+
+    /// Returns the numbers of the devices that are there, by port.
+    fn numbers(&self) -> BTreeMap<usize, u32> {
+        self.devices.iter().filter_map(|port| Some((port.port, port.at?.index))).collect()
+    }
+
+    /// Gives the programs that forward what has changed since the last call. `with_features` asks the kernel what devices can do.
+    pub(super) fn follow_fast(&mut self, fabric: &Fabric, neighbours: &Neighbours, with_features: bool) {
+        if self.fast.is_none() {
+            return;
+        }
+        let devices = self.numbers();
+        let Some(fast) = &mut self.fast else { return };
+        let mut changed = fast.set_devices(&devices);
+        changed |= with_features && fast.follow_features();
+        if changed {
+            fast.publish(fabric, neighbours);
+        }
+        fast.follow_neighbours(neighbours);
+    }
+
     /// Takes over from the kernel: attaches filters and programs, which keep it from forwarding, and lets the rings take frames.
     /// Ports whose devices are missing or down follow when these are there.
     pub(super) fn begin(&mut self, machine: &Machine, filter: &Filter) -> Result<(), RunError> {
@@ -402,7 +436,7 @@ impl Kept {
         let open = |(number, backend): &(usize, Backend)| -> Result<Added, RunError> {
             let mut queues = files_and_taps(std::slice::from_ref(backend), config, folder, None)?;
             let means = match filter {
-                Some(filter) => means(0, backend, config, filter, &mut queues)?,
+                Some(filter) => means(0, backend, config, (filter, None), &mut queues)?,
                 None => None,
             };
             let device = means.map(|means| DevicePort::new(*number, backend, means));
@@ -806,7 +840,8 @@ pub(super) fn rings(
     kept.bridge = config.bridge;
     memory(ports, machine, config, queues, kept)?;
     for (number, backend) in ports.iter().enumerate() {
-        let Some(means) = means(number, backend, config, &filter, queues)? else { continue };
+        let loading = (&filter, kept.fast.as_mut());
+        let Some(means) = means(number, backend, config, loading, queues)? else { continue };
         let device = backend.device();
         let mut port = DevicePort::new(number, backend, means);
         if let Some(there) = machine.link(&device).zip(machine.identity(&device)) {
@@ -821,12 +856,24 @@ pub(super) fn rings(
     Ok(Some(filter))
 }
 
+/// Makes the maps of the programs that forward, if an interface is fast.
+pub(super) fn fast(config: &Config, vrfs: &[Vrf]) -> Result<Option<Fast>, RunError> {
+    let mut slots: Vec<usize> =
+        config.interfaces.iter().filter(|line| line.backend.is_fast()).map(|line| line.vrf).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    match slots[..] {
+        [] => Ok(None),
+        _ => Fast::new(vrfs, &slots).map(Some).map_err(machine_error("fast = true")),
+    }
+}
+
 /// Opens the socket and the rings of a port, before it has its device. Returns `None` for other ports.
 fn means(
     number: usize,
     backend: &Backend,
     config: &Config,
-    filter: &Filter,
+    (filter, fast): (&Filter, Option<&mut Fast>),
     queues: &mut Queues,
 ) -> Result<Option<Means>, RunError> {
     match backend {
@@ -847,9 +894,12 @@ fn means(
             }
             Ok(Some(Means::Packet { frames: *frames, receive, transmit, joined: false }))
         }
-        Backend::Xdp { device, frames, mode } => {
+        Backend::Xdp { device, frames, mode, fast: is_fast } => {
             let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
-            let redirect = filter.redirect(tagged);
+            let redirect = match fast.filter(|_| *is_fast) {
+                Some(fast) => filter.redirect_fast(fast, number, tagged),
+                None => filter.redirect(tagged),
+            };
             let redirect = redirect.map_err(machine_error(format!("program of AF_XDP for {device}")))?;
             let wanted = wanted(number, *frames, config);
             let threads = wanted.queues;

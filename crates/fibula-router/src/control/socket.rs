@@ -186,6 +186,7 @@ fn stats(router: &Router<'_>) -> api::Stats {
             counters: counters(&totals),
             ring_lost: router.lost[number].load(Ordering::Relaxed),
             queues: router.counters.iter().map(queue).collect(),
+            fast: router.kept.fast.is_some().then(|| queue(&router.fast_counters)),
         }
     };
     let rib = router.feeds.rib();

@@ -28,25 +28,15 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
+use fibula_bpf::kernel::{Link, Map, MapKind, Program, ProgramKind};
+
 use super::assembler::{
     self, ADD_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, Label, MOVE,
     MOVE_VALUE, STACK, STORE_DOUBLE_VALUE, STORE_WORD,
 };
-use super::sys;
+use super::fast::{Fast, FastProgram};
 use crate::config::release;
 
-const MAP_CREATE: i32 = 0;
-const MAP_UPDATE: i32 = 2;
-const MAP_DELETE: i32 = 3;
-const PROGRAM_LOAD: i32 = 5;
-const LINK_CREATE: i32 = 28;
-const LINK_UPDATE: i32 = 29;
-const MAP_TYPE_HASH: u32 = 1;
-const MAP_TYPE_XSK: u32 = 17;
-const PROGRAM_TYPE_SCHED_CLS: u32 = 3;
-const PROGRAM_TYPE_XDP: u32 = 6;
-const TCX_INGRESS: u32 = 46;
-const XDP: u32 = 37;
 /// Flags of a link of XDP: in the kernel's own code, and in the driver.
 const XDP_GENERIC: u32 = 2;
 const XDP_DRIVER: u32 = 4;
@@ -65,8 +55,8 @@ const SHOT: i32 = 2;
 /// One filter for all devices; they share the list of addresses.
 #[derive(Debug)]
 pub struct Filter {
-    addresses: Arc<OwnedFd>,
-    program: OwnedFd,
+    addresses: Arc<Map>,
+    program: Program,
     present: Vec<[u8; 20]>,
     everything: bool,
 }
@@ -74,22 +64,40 @@ pub struct Filter {
 /// A device whose frames go through the filter, as long as this value lives. All pass until it is switched on.
 #[derive(Debug)]
 pub struct Attached {
-    addresses: Arc<OwnedFd>,
+    addresses: Arc<Map>,
     device: u32,
-    _link: OwnedFd,
+    _link: Link,
 }
 
 /// A device whose frames a program gives to AF_XDP sockets, as long as this value lives.
 #[derive(Debug)]
 pub struct Redirected {
-    link: OwnedFd,
+    link: Link,
 }
 
 /// A program that gives the frames of a device to AF_XDP sockets.
 #[derive(Debug)]
 pub struct Redirect {
-    program: OwnedFd,
-    sockets: OwnedFd,
+    program: RedirectProgram,
+    sockets: Map,
+}
+
+/// The program of a device with AF_XDP sockets.
+#[derive(Debug)]
+enum RedirectProgram {
+    /// The sockets have all that the kernel has not.
+    Plain(Program),
+    /// The program itself forwards what needs no thought.
+    Fast(FastProgram),
+}
+
+impl RedirectProgram {
+    const fn program(&self) -> &Program {
+        match self {
+            Self::Plain(program) => program,
+            Self::Fast(fast) => &fast.program,
+        }
+    }
 }
 
 impl Filter {
@@ -98,7 +106,7 @@ impl Filter {
     /// # Errors
     /// Without the capabilities CAP_BPF and CAP_NET_ADMIN, and on kernels before 6.6.
     pub fn load() -> io::Result<Self> {
-        Self::assembled(b"fibula_transit", program, false)
+        Self::assembled("fibula_transit", program, false)
     }
 
     /// Loads a program that keeps every frame from the kernel: for a bridge.
@@ -106,12 +114,13 @@ impl Filter {
     /// # Errors
     /// See [`load`](Self::load).
     pub fn load_everything() -> io::Result<Self> {
-        Self::assembled(b"fibula_bridge", everything, true)
+        Self::assembled("fibula_bridge", everything, true)
     }
 
-    fn assembled(name: &[u8], code: fn(i32) -> Vec<u8>, everything: bool) -> io::Result<Self> {
-        let addresses = map(MAP_TYPE_HASH, 20, ADDRESSES)?;
-        let program = load(PROGRAM_TYPE_SCHED_CLS, TCX_INGRESS, name, &code(addresses.as_raw_fd()))?;
+    fn assembled(name: &str, code: fn(i32) -> Vec<u8>, everything: bool) -> io::Result<Self> {
+        let addresses = Map::create(MapKind::Hash, "fibula_own", (20, 4), ADDRESSES)?;
+        let code = code(addresses.as_fd().as_raw_fd());
+        let program = Program::load(ProgramKind::Ingress, name, &code, &[])?;
         Ok(Self { addresses: Arc::new(addresses), program, present: Vec::new(), everything })
     }
 
@@ -120,7 +129,7 @@ impl Filter {
     /// # Errors
     /// When the device is gone, or the kernel knows no TCX.
     pub fn attach(&self, device: u32) -> io::Result<Attached> {
-        let link = link(&self.program, device, TCX_INGRESS, 0).map_err(|error| match release::version() {
+        let link = self.program.attach(device, 0).map_err(|error| match release::version() {
             Some(version) if version < release::TCX => {
                 io::Error::new(io::ErrorKind::Unsupported, release::NO_TCX)
             }
@@ -135,13 +144,23 @@ impl Filter {
     /// # Errors
     /// See [`load`](Self::load).
     pub fn redirect(&self, tagged: bool) -> io::Result<Redirect> {
-        let sockets = map(MAP_TYPE_XSK, 4, QUEUES)?;
-        let addresses = self.addresses.as_raw_fd();
+        let sockets = Map::create(MapKind::Sockets, "fibula_sockets", (4, 4), QUEUES)?;
+        let fd = sockets.as_fd().as_raw_fd();
         let code = match self.everything {
-            true => super::redirect::everything(sockets.as_raw_fd()),
-            false => super::redirect::program(addresses, sockets.as_raw_fd(), tagged),
+            true => super::redirect::everything(fd),
+            false => super::redirect::program(self.addresses.as_fd().as_raw_fd(), fd, tagged),
         };
-        let program = load(PROGRAM_TYPE_XDP, XDP, b"fibula_sockets", &code)?;
+        let program = Program::load(ProgramKind::Xdp, "fibula_sockets", &code, &[])?;
+        Ok(Redirect { program: RedirectProgram::Plain(program), sockets })
+    }
+
+    /// Loads a program that forwards what needs no thought, and leaves the rest as that of [`redirect`](Self::redirect).
+    ///
+    /// # Errors
+    /// See [`load`](Self::load), and on kernels that lack what it needs.
+    pub fn redirect_fast(&self, fast: &mut Fast, port: usize, tagged: bool) -> io::Result<Redirect> {
+        let sockets = Map::create(MapKind::Sockets, "fibula_sockets", (4, 4), QUEUES)?;
+        let program = RedirectProgram::Fast(fast.program(port, tagged, &self.addresses, &sockets)?);
         Ok(Redirect { program, sockets })
     }
 
@@ -155,15 +174,15 @@ impl Filter {
         wanted.dedup();
         let new: Vec<_> = wanted.iter().filter(|key| !self.present.contains(key)).collect();
         for (count, key) in new.iter().enumerate() {
-            if let Err(error) = element(&self.addresses, MAP_UPDATE, *key, &[1, 0, 0, 0]) {
+            if let Err(error) = self.addresses.update(&key[..], &[1, 0, 0, 0]) {
                 for key in &new[..count] {
-                    let _ = element(&self.addresses, MAP_DELETE, *key, &[]);
+                    let _ = self.addresses.delete(&key[..]);
                 }
                 return Err(error);
             }
         }
         for key in self.present.iter().filter(|key| wanted.binary_search(key).is_err()) {
-            element(&self.addresses, MAP_DELETE, key, &[])?;
+            self.addresses.delete(key)?;
         }
         self.present = wanted;
         Ok(())
@@ -179,9 +198,9 @@ impl Attached {
     pub fn switch(&self, on: bool) -> io::Result<()> {
         let key = switch(self.device);
         if on {
-            return element(&self.addresses, MAP_UPDATE, &key, &[1, 0, 0, 0]);
+            return self.addresses.update(&key, &[1, 0, 0, 0]);
         }
-        match element(&self.addresses, MAP_DELETE, &key, &[]) {
+        match self.addresses.delete(&key) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         }
@@ -208,16 +227,28 @@ impl Redirect {
     /// # Errors
     /// When a queue has too high a number, or a socket is not bound.
     pub fn set_sockets(&self, sockets: &[(u32, RawFd)]) -> io::Result<()> {
-        let set = |(queue, socket): &(u32, RawFd)| {
-            element(&self.sockets, MAP_UPDATE, &queue.to_ne_bytes(), &socket.to_ne_bytes())
-        };
+        let set =
+            |(queue, socket): &(u32, RawFd)| self.sockets.update(&queue.to_ne_bytes(), &socket.to_ne_bytes());
         sockets.iter().try_for_each(set)
     }
 
     /// Gives no frames to the sockets any more. The kernel has them.
     pub fn clear(&self) {
         // A queue without a socket is no entry.
-        (0..QUEUES).for_each(|queue| _ = element(&self.sockets, MAP_DELETE, &queue.to_ne_bytes(), &[]));
+        (0..QUEUES).for_each(|queue| _ = self.sockets.delete(&queue.to_ne_bytes()));
+    }
+
+    /// Runs the program once with a frame, as if the loopback device had received it, and the program were in the kernel's own code. Returns
+    /// its verdict and the frame as it left it. For tests.
+    ///
+    /// # Errors
+    /// When the frame is shorter than a header.
+    #[doc(hidden)]
+    pub fn run(&self, frame: &[u8], most: usize) -> io::Result<(u32, Vec<u8>)> {
+        if let RedirectProgram::Fast(fast) = &self.program {
+            fast.set_native(false);
+        }
+        self.program.program().run(frame, most)
     }
 
     /// Attaches the program to a device, given by its number.
@@ -225,8 +256,11 @@ impl Redirect {
     /// # Errors
     /// When the device is gone, or cannot have such a program in this mode.
     pub fn attach(&self, device: u32, native: bool) -> io::Result<Redirected> {
-        let link = link(&self.program, device, XDP, if native { XDP_DRIVER } else { XDP_GENERIC })?;
-        Ok(Redirected { link })
+        if let RedirectProgram::Fast(fast) = &self.program {
+            fast.set_native(native);
+        }
+        let flags = if native { XDP_DRIVER } else { XDP_GENERIC };
+        self.program.program().attach(device, flags).map(|link| Redirected { link })
     }
 
     /// Takes the place of the program of another router, whose link to its device this is: each frame goes through one of the two.
@@ -234,55 +268,10 @@ impl Redirect {
     /// # Errors
     /// When the device is gone.
     pub fn replace(&self, link: OwnedFd) -> io::Result<Redirected> {
-        let mut attributes = [0; 64];
-        for (at, descriptor) in [(0, link.as_raw_fd()), (4, self.program.as_raw_fd())] {
-            attributes[at..at + 4].copy_from_slice(&descriptor.to_ne_bytes());
-        }
-        sys::bpf(LINK_UPDATE, &mut attributes)?;
+        let link = Link::inherited(link);
+        link.replace(self.program.program())?;
         Ok(Redirected { link })
     }
-}
-
-/// Makes a map with keys of `key` bytes and values of 4.
-fn map(kind: u32, key: u32, entries: u32) -> io::Result<OwnedFd> {
-    let mut attributes = [0; 128];
-    for (at, value) in [(0, kind), (4, key), (8, 4), (12, entries)] {
-        attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-    }
-    sys::bpf_fd(MAP_CREATE, &mut attributes)
-}
-
-/// Loads a program.
-fn load(kind: u32, place: u32, name: &[u8], code: &[u8]) -> io::Result<OwnedFd> {
-    let license = b"Dual MIT/GPL\0";
-    let mut attributes = [0; 128];
-    attributes[..4].copy_from_slice(&kind.to_ne_bytes());
-    attributes[4..8].copy_from_slice(&((code.len() / 8) as u32).to_ne_bytes());
-    attributes[8..16].copy_from_slice(&sys::pointer(code));
-    attributes[16..24].copy_from_slice(&sys::pointer(license));
-    attributes[48..48 + name.len()].copy_from_slice(name);
-    attributes[68..72].copy_from_slice(&place.to_ne_bytes());
-    sys::bpf_fd(PROGRAM_LOAD, &mut attributes)
-}
-
-/// Attaches a program to a device.
-fn link(program: &OwnedFd, device: u32, place: u32, flags: u32) -> io::Result<OwnedFd> {
-    let mut attributes = [0; 64];
-    for (at, value) in [(0, program.as_raw_fd() as u32), (4, device), (8, place), (12, flags)] {
-        attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-    }
-    sys::bpf_fd(LINK_CREATE, &mut attributes)
-}
-
-/// Changes an entry of a map.
-fn element(map: &OwnedFd, command: i32, key: &[u8], value: &[u8]) -> io::Result<()> {
-    let mut attributes = [0; 32];
-    attributes[..4].copy_from_slice(&(map.as_raw_fd() as u32).to_ne_bytes());
-    attributes[8..16].copy_from_slice(&sys::pointer(key));
-    if command == MAP_UPDATE {
-        attributes[16..24].copy_from_slice(&sys::pointer(value));
-    }
-    sys::bpf(command, &mut attributes).map(drop)
 }
 
 fn key((device, address): (u32, IpAddr)) -> [u8; 20] {

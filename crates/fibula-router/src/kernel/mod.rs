@@ -4,6 +4,7 @@
 mod assembler;
 pub(crate) mod bell;
 pub mod device;
+pub mod fast;
 pub mod filter;
 pub mod hold;
 pub mod netlink;

@@ -131,23 +131,6 @@ pub(crate) fn readable_or_writable(fd: &impl AsRawFd) -> libc::pollfd {
     libc::pollfd { events: libc::POLLIN | libc::POLLOUT, ..readable(fd) }
 }
 
-/// Calls `bpf`. Pointers within `attributes` are made by [`pointer`] of slices that outlive the call.
-pub(crate) fn bpf(command: i32, attributes: &mut [u8]) -> io::Result<usize> {
-    let (data, len) = (attributes.as_mut_ptr(), attributes.len());
-    // SAFETY: the kernel reads and writes `attributes`, and reads what pointers in there lead to, which callers keep.
-    checked(unsafe { libc::syscall(libc::SYS_bpf, command, data, len) })
-}
-
-/// Calls `bpf` for a command that returns a descriptor.
-pub(crate) fn bpf_fd(command: i32, attributes: &mut [u8]) -> io::Result<OwnedFd> {
-    bpf(command, attributes).map(owned)
-}
-
-/// Returns the address of a slice as the kernel takes it.
-pub(crate) fn pointer(bytes: &[u8]) -> [u8; 8] {
-    (bytes.as_ptr() as usize as u64).to_ne_bytes()
-}
-
 /// Attaches a file of /dev/net/tun to a tap of this name.
 pub(crate) fn set_tap(fd: BorrowedFd<'_>, name: &str, flags: i16) -> io::Result<()> {
     let mut request = [0u8; 40];
@@ -187,6 +170,8 @@ pub(crate) fn umask(mask: u32) -> u32 {
 /// Capability to configure the network. Requests for neighbours need it.
 pub(crate) const NET_ADMIN: u64 = 1 << 12;
 
+/// Capability to make maps and programs.
+pub(crate) const BPF: u64 = 1 << 39;
 /// Capability to open packet sockets and sockets of AF_XDP.
 pub(crate) const NET_RAW: u64 = 1 << 13;
 /// Capability to register memory with the kernel beyond the limit of the process.

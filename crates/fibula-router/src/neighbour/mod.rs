@@ -268,7 +268,7 @@ impl Neighbours {
         self.view.get(key)
     }
 
-    /// Returns a number that grows whenever a neighbour becomes known or fails. Waiting packets must then be checked.
+    /// Returns a number that grows whenever a neighbour becomes known, fails or is forgotten. Waiting packets must then be checked.
     #[inline]
     #[must_use]
     pub fn generation(&self) -> u64 {
@@ -435,7 +435,7 @@ impl Neighbours {
     pub fn tick(&self, now_ns: u64, probes: &mut Vec<Probe>) {
         let mut inner = self.lock();
         let mut landed = Vec::new();
-        let mut failures = false;
+        let mut changes = false;
         let (view, unused_ns) = (&self.view, self.limits.unused_ns);
         let Inner { entries, kernel, .. } = &mut *inner;
         entries.retain(|&key, entry| {
@@ -453,7 +453,7 @@ impl Neighbours {
                         if waiting {
                             landed.push(key);
                         }
-                        failures = true;
+                        changes = true;
                         entry.state = State::Failed;
                         entry.due_ns = now_ns + FAILED_NS;
                         view.set(entry.slot, Answer::Failed);
@@ -479,11 +479,13 @@ impl Neighbours {
             };
             if gone {
                 view.remove(entry.slot);
+                // A program in the kernel that forwards to it must stop, as nobody would verify it any more.
+                changes = true;
             }
             !gone
         });
         landed.into_iter().for_each(|key| inner.land(key));
-        if failures {
+        if changes {
             self.changed();
         }
     }

@@ -18,39 +18,9 @@ use fibula_router::drops::DropReason;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Key;
 
+use crate::support::cases::{Case, cases};
 use crate::support::frames::{self, Words};
 use crate::support::network::{Network, PORTS};
-
-#[derive(Default)]
-struct Case {
-    name: String,
-    lines: Vec<(usize, String)>,
-}
-
-fn cases() -> Vec<(String, Case)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/router");
-    let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    let mut cases = Vec::new();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
-        let file = path.file_name().unwrap().to_string_lossy().into_owned();
-        for (number, line) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
-            let line = line.split('#').next().unwrap().trim();
-            if let Some(name) = line.strip_prefix("case ") {
-                cases.push((file.clone(), Case { name: name.into(), lines: Vec::new() }));
-            } else if !line.is_empty() {
-                let case =
-                    &mut cases.last_mut().unwrap_or_else(|| panic!("{file}: a line before the first case")).1;
-                // A line that begins with a layer goes on with the frame of the line before.
-                match line.strip_prefix('/') {
-                    Some(more) => case.lines.last_mut().unwrap().1.push_str(&format!(" / {more}")),
-                    None => case.lines.push((number + 1, line.into())),
-                }
-            }
-        }
-    }
-    cases
-}
 
 fn port(name: &str) -> usize {
     PORTS.iter().position(|&port| port == name).unwrap_or_else(|| panic!("no port '{name}'"))

@@ -29,10 +29,14 @@ const INTERFACES: [Line; 8] = [
 ];
 
 pub fn fabric() -> Fabric {
+    fabric_of(|| Table::new().unwrap())
+}
+
+/// The same with other tables.
+pub fn fabric_of(table: impl Fn() -> Table) -> Fabric {
     let mut fabric = Fabric { hops: vec![None], icmp_rate: (10, 20), ..Fabric::default() };
     fabric.ports = PORTS.iter().map(|&name| Port::new(name, name == "host")).collect();
-    fabric.vrfs =
-        ["default", "blue"].map(|name| Vrf { name: name.into(), table: Table::new().unwrap() }).into();
+    fabric.vrfs = ["default", "blue"].map(|name| Vrf { name: name.into(), table: table() }).into();
     let local = add(&mut fabric, Hop::Local);
     for (number, (name, port, vlan, mtu, v4, v6, vrf, urpf, kernel, up)) in INTERFACES.into_iter().enumerate()
     {

@@ -1,0 +1,121 @@
+//! The committed program: `program.txt`, which `cargo xtask fast` makes of `program.bpf.c`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::RawFd;
+
+use fibula_bpf::kernel::Function;
+
+/// The program that is compiled in.
+const COMMITTED: &str = include_str!("program.txt");
+
+/// What a place of the program takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Filling {
+    /// The map with this descriptor.
+    Map(RawFd),
+    /// The memory of the map with this descriptor.
+    Memory(RawFd),
+    /// A number.
+    Number(u32),
+}
+
+/// A program with places for maps and numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    code: Vec<u8>,
+    functions: Vec<Function>,
+    places: Vec<(usize, String)>,
+}
+
+/// Instructions that take 64 bits say by this what these are: a number, a map, or the memory of a map.
+const KINDS: [u8; 3] = [0, 1, 2];
+
+impl Text {
+    /// Returns the committed program, or that of the file that `FIBULA_FAST_PROGRAM` names: for tests of another compiler.
+    pub(super) fn read() -> io::Result<Self> {
+        match std::env::var_os("FIBULA_FAST_PROGRAM") {
+            Some(path) => Self::parse(&std::fs::read_to_string(path)?),
+            None => Self::parse(COMMITTED),
+        }
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the program is broken"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (head, code) = text.split_once("\ncode\n")?;
+        let (mut functions, mut places) = (Vec::new(), Vec::new());
+        for line in head.lines() {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["function", at, name] => {
+                    let (at, name) = (at.parse().ok()?, name.to_owned());
+                    functions.push(Function { at, takes: takes(&name), name });
+                }
+                ["place", at, name] => places.push((at.parse().ok()?, name.to_owned())),
+                _ => {}
+            }
+        }
+        let words = code.split_whitespace().map(|word| u64::from_str_radix(word, 16).ok());
+        let code: Vec<u8> =
+            words.collect::<Option<Vec<_>>>()?.into_iter().flat_map(u64::to_be_bytes).collect();
+        let fits = |at: usize| code.len() >= 8 * (at + 2);
+        let is_whole = places.iter().all(|(at, _)| fits(*at)) && functions.first()?.at == 0;
+        is_whole.then_some(Self { code, functions, places })
+    }
+
+    /// Returns the instructions with all places filled, and the functions.
+    pub(super) fn filled(&self, fillings: &BTreeMap<String, Filling>) -> io::Result<(Vec<u8>, &[Function])> {
+        let mut code = self.code.clone();
+        for (at, name) in &self.places {
+            let filling = fillings.get(name).copied().ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("the program has a place '{name}'"))
+            })?;
+            let (kind, value) = match filling {
+                Filling::Number(number) => (KINDS[0], number),
+                Filling::Map(fd) => (KINDS[1], fd as u32),
+                Filling::Memory(fd) => (KINDS[2], fd as u32),
+            };
+            let instruction = &mut code[8 * at..8 * at + 16];
+            // The upper half of the registers' byte is what the value is; the second half of the value is 0.
+            instruction[1] = instruction[1] & 15 | kind << 4;
+            instruction[4..8].copy_from_slice(&value.to_le_bytes());
+            instruction[12..16].fill(0);
+        }
+        Ok((code, &self.functions))
+    }
+}
+
+/// Returns how many numbers a function of the program takes.
+fn takes(name: &str) -> u32 {
+    match name {
+        "lookup_v4" => 2,
+        "lookup_v6" => 3,
+        name if name.starts_with("v4_") => 3,
+        name if name.starts_with("v6_") => 5,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_by_name_and_none_is_left() {
+        let text = Text::parse(COMMITTED).unwrap();
+        assert!(text.filled(&BTreeMap::new()).is_err());
+        let names = text.places.iter().map(|place| place.1.clone());
+        let fillings: BTreeMap<_, _> = names.map(|name| (name, Filling::Memory(7))).collect();
+        let (code, functions) = text.filled(&fillings).unwrap();
+        assert_eq!((functions[0].name.as_str(), functions.len()), ("fibula_fast", 11));
+        for (at, name) in &text.places {
+            assert_eq!((code[8 * at], code[8 * at + 1] >> 4, code[8 * at + 4]), (0x18, 2, 7), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_broken_text_is_refused() {
+        for text in ["", "code\n", "function 0 main\ncode\n12x", "place 9 hops\nfunction 0 m\ncode\n00"] {
+            assert!(Text::parse(text).is_none(), "{text}");
+        }
+    }
+}
