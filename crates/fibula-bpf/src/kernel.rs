@@ -181,7 +181,7 @@ impl Program {
                 let fd = load(&mut log).map_err(|_| {
                     let len = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
                     let said = String::from_utf8_lossy(&log[..len]);
-                    let last: Vec<&str> = said.lines().rev().take(12).collect();
+                    let last: Vec<&str> = said.lines().rev().take(3).collect();
                     let last: Vec<&str> = last.into_iter().rev().collect();
                     io::Error::new(error.kind(), format!("{error}: the verifier says: {}", last.join("; ")))
                 })?;

@@ -108,6 +108,7 @@ impl Fault {
             "feed" => vec!["test", "--package", "fibula-feed", "--lib"],
             "lab" => vec!["test", "--package", "fibula-lab", "--lib"],
             "kernel" => vec!["test", "--package", "fibula-bpf", "--test", "kernel"],
+            "fast" => vec!["test", "--package", "fibula-router", "--test", "fast"],
             "routers" => vec!["test", "--package", "fibula-router", "--lib"],
             DPDK => vec!["test", "--features", "fibula-router/dpdk", "--test", DPDK],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.

@@ -285,9 +285,9 @@ impl DevicePort {
     }
 
     /// Puts the program in the place of that of a router that is taken over.
-    fn replace(&mut self, link: OwnedFd) -> io::Result<()> {
+    fn replace(&mut self, link: OwnedFd, device: u32) -> io::Result<()> {
         if let Means::Xdp { redirect, .. } = &self.means {
-            self.guard = Guard::Program(redirect.replace(link)?);
+            self.guard = Guard::Program(redirect.replace(link, device)?);
         }
         Ok(())
     }
@@ -600,7 +600,7 @@ impl Kept {
         let mut programs: BTreeMap<usize, OwnedFd> = programs.into_iter().collect();
         for (at, (port, link)) in ready.into_iter().enumerate() {
             let done = match programs.remove(&at) {
-                Some(program) => port.replace(program),
+                Some(program) => port.replace(program, link.index),
                 None => port.switch(link.index),
             };
             done.map_err(refused(link))?;

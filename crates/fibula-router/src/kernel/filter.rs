@@ -263,11 +263,14 @@ impl Redirect {
         self.program.program().attach(device, flags).map(|link| Redirected { link })
     }
 
-    /// Takes the place of the program of another router, whose link to its device this is: each frame goes through one of the two.
+    /// Takes the place of the program of another router, whose link to this device it is: each frame goes through one of the two.
     ///
     /// # Errors
     /// When the device is gone.
-    pub fn replace(&self, link: OwnedFd) -> io::Result<Redirected> {
+    pub fn replace(&self, link: OwnedFd, device: u32) -> io::Result<Redirected> {
+        if let RedirectProgram::Fast(fast) = &self.program {
+            fast.set_as_at(device);
+        }
         let link = Link::inherited(link);
         link.replace(self.program.program())?;
         Ok(Redirected { link })

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         trial("neighbours", neighbours),
         trial("changes", changes),
         trial("groups", groups),
+        trial("rules", rules),
     ];
     for seed in 0..3 {
         trials.push(trial(&format!("random/{seed}"), move || random_frames(seed, None, 2000).map(drop)));
@@ -132,6 +133,73 @@ fn control(fault: Fault) -> Result<(), String> {
         Some(_) => Ok(()),
         None => Err("a planted fault was not found".into()),
     }
+}
+
+/// Packets that differ in one thing from those that are forwarded, each by a route to a neighbour or to a group.
+fn rules() -> Result<(), String> {
+    let mut bench = bench(None)?;
+    for prefix in
+        ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "::/96", "fe80::/10", "ff00::/8"]
+    {
+        // Routes that the rules do not let packets have.
+        let prefix = prefix.parse::<fibula::net::IpPrefix>().map_err(|error| error.to_string())?;
+        let hop = fibula::net::NextHop::try_from(bench.ways()[0]).map_err(|error| error.to_string())?;
+        bench.fabric.vrfs[0].table.insert(prefix, hop).map_err(|error| error.to_string())?;
+    }
+    let mut texts: Vec<String> = Vec::new();
+    for to in ["0.0.0.7", "127.0.0.9", "169.254.7.7", "169.253.7.7", "224.0.0.9", "239.1.2.3", "240.0.0.1"] {
+        texts.push(format!("ip4 10.0.0.1 {to} / udp 1 2 / data 20"));
+        texts.push(format!("ip4 {to} 198.51.0.9 / udp 1 2 / data 20"));
+    }
+    for to in ["::1", "::", "::7", "fe80::a", "febf::a", "fec0::a", "ff02::1", "fe00::1"] {
+        texts.push(format!("ip6 2001:db8:0::1 {to} / udp 1 2 / data 20"));
+        texts.push(format!("ip6 {to} 2001:db8:100:0::9 / udp 1 2 / data 20"));
+    }
+    for port in 0..30 {
+        for to in ["198.51.2.9", "198.51.0.9"] {
+            for option in ["", " mf", " off=3", " off=8184", " off=8189", " df", " tos=7", " ttl=1", " ttl=2"]
+            {
+                texts.push(format!("ip4 10.0.0.1 {to}{option} / udp {port} 2 / data 20"));
+            }
+            // Ends within the ports, before bytes that are not the packet's.
+            texts.push(format!("ip4 10.0.0.1 {to} proto=17 / hex 00{port:02x} / pad 20"));
+            texts.push(format!(
+                "ip4 10.0.0.1 {to} proto={} / hex {port:04x}000200000000",
+                [6, 33, 132, 136, 47, 1][port % 6]
+            ));
+        }
+        for to in ["2001:db8:100:2::9", "2001:db8:100:0::9"] {
+            texts.push(format!("ip6 2001:db8:0::1 {to} label={} / udp 1 2 / data 20", port * 36_157));
+            texts.push(format!("ip6 2001:db8:0::1 {to} / udp {port} 2 / data 20"));
+            texts.push(format!("ip6 2001:db8:0::1 {to} next=17 / hex 00{port:02x} / pad 20"));
+            texts.push(format!("ip6 2001:db8:0::1 {to} / frag 0 more / udp {port} 2 / data 20"));
+            for hop in [255, 254] {
+                texts
+                    .push(format!("ip6 2001:db8:0::1 {to} hop={hop} / icmp6 {} 0 00000000", 130 + port % 10));
+            }
+        }
+    }
+    // Sources that are the router's by its routes, and by its addresses.
+    for source in ["10.0.0.255", "10.0.0.254", "10.0.4.254", "10.0.4.255", "10.0.3.254", "10.0.4.190"] {
+        texts.push(format!("ip4 {source} 198.51.0.9 / udp 1 2 / data 20"));
+    }
+    for source in ["2001:db8:0::fe", "2001:db8:4::fe", "2001:db8:3::fe"] {
+        texts.push(format!("ip6 {source} 2001:db8:100:0::9 / udp 1 2 / data 20"));
+    }
+    let mut forwarded = 0;
+    for symmetric in [false, true] {
+        bench.fabric.hash = FlowHash { seed: 99, symmetric };
+        bench.publish();
+        for text in &texts {
+            for port in [0, 3, 4] {
+                let frame = frames::build(&format!("eth R{port} A / {text}"), &[]).bytes;
+                let done = bench.frame(port, &frame).map_err(|error| format!("{text}: {error}"))?;
+                forwarded += usize::from(matches!(done, Done::Forwarded(_)));
+            }
+        }
+    }
+    println!("{forwarded} frames forwarded");
+    if forwarded < 500 { Err("too few are forwarded".into()) } else { Ok(()) }
 }
 
 /// A packet to a neighbour that is not known is the router's, and the program forwards the next one. One that is lost is not used any more.

@@ -1,5 +1,6 @@
-//! Whether a device takes frames that another driver gives it (XDP_REDIRECT): the kernel's family `netdev` of generic netlink says so
-//! (Documentation/netlink/specs/netdev.yaml, Linux 6.3). A frame that is given to another device is lost without a counter.
+//! What the kernel says about a device: whether it takes frames that another driver gives it (XDP_REDIRECT), by the family `netdev` of
+//! generic netlink (Documentation/netlink/specs/netdev.yaml, Linux 6.3), and where its program is attached. A frame that is given to another
+//! device is lost without a counter.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,8 +17,15 @@ const DEVICE: u16 = 1;
 const FEATURES: u16 = 3;
 /// The device takes frames of other drivers.
 const TAKES: u64 = 4;
-/// Bytes of the headers of a message: netlink's, then generic netlink's.
-const HEADERS: usize = 20;
+/// Bytes of the headers of a message: of netlink, and of links.
+const NLMSG: usize = 16;
+const IFINFO: usize = 16;
+/// The attribute of a link about its program, which has others in it: where it is attached.
+const XDP: u16 = 43;
+const ATTACHED: u16 = 2;
+const IN_DRIVER: u8 = 1;
+/// The flag of an attribute that has others in it.
+const NESTED: u16 = 1 << 15;
 
 /// Returns whether a device takes frames of other drivers. Where the kernel does not say, it does not.
 pub(super) fn takes_redirects(device: u32) -> bool {
@@ -31,38 +39,54 @@ fn features(device: u32) -> io::Result<u64> {
     found.first_chunk().map(|&word| u64::from_ne_bytes(word)).ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
+/// Returns whether the program of a device is in its driver, as far as the kernel says.
+pub(super) fn is_in_driver(device: u32) -> Option<bool> {
+    let mut message = vec![0; IFINFO];
+    message[4..8].copy_from_slice(&device.to_ne_bytes());
+    let answer = exchange(libc::NETLINK_ROUTE, libc::RTM_GETLINK, &message).ok()?;
+    let program = attribute_of(&answer, NLMSG + IFINFO, XDP)?;
+    attribute_of(program, 0, ATTACHED)?.first().map(|&place| place == IN_DRIVER)
+}
+
 /// Asks a family a question about one attribute. Returns the value of another one of the answer.
 fn ask(family: u16, command: u8, attribute: u16, value: &[u8], wanted: u16) -> io::Result<Vec<u8>> {
-    let socket = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, GENERIC)?;
-    let mut message = Vec::new();
-    let padded = value.len().next_multiple_of(4);
-    message.extend(((HEADERS + 4 + padded) as u32).to_ne_bytes());
-    message.extend(family.to_ne_bytes());
-    message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend([command, 1, 0, 0]);
+    let mut message = vec![command, 1, 0, 0];
     message.extend(((4 + value.len()) as u16).to_ne_bytes());
     message.extend(attribute.to_ne_bytes());
     message.extend(value);
-    message.resize(HEADERS + 4 + padded, 0);
-    sys::send(socket.as_fd(), &message, 0)?;
-    let mut answer = vec![0; 8192];
-    let len = sys::receive(socket.as_fd(), &mut answer, 0)?;
-    attribute_of(&answer[..len.min(answer.len())], wanted)
-        .map(<[u8]>::to_vec)
-        .ok_or_else(|| io::ErrorKind::Unsupported.into())
+    let answer = exchange(GENERIC, family, &message)?;
+    let found = attribute_of(&answer, NLMSG + 4, wanted).map(<[u8]>::to_vec);
+    found.ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the value of an attribute of an answer; `None` for an error, and where it is not there.
-fn attribute_of(answer: &[u8], wanted: u16) -> Option<&[u8]> {
-    let half = |at: usize| Some(u16::from_ne_bytes(*answer.get(at..)?.first_chunk()?));
-    if half(4)? == libc::NLMSG_ERROR as u16 {
-        return None;
+/// Sends a message and returns the answer, which is not an error.
+fn exchange(protocol: i32, kind: u16, content: &[u8]) -> io::Result<Vec<u8>> {
+    let socket = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)?;
+    let len = NLMSG + content.len().next_multiple_of(4);
+    let mut message = Vec::with_capacity(len);
+    message.extend((len as u32).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(content);
+    message.resize(len, 0);
+    sys::send(socket.as_fd(), &message, 0)?;
+    let mut answer = vec![0; 16_384];
+    let len = sys::receive(socket.as_fd(), &mut answer, 0)?;
+    answer.truncate(len);
+    let kind = answer.get(4..6).and_then(<[u8]>::first_chunk).map(|&kind| u16::from_ne_bytes(kind));
+    match kind {
+        Some(kind) if kind != libc::NLMSG_ERROR as u16 => Ok(answer),
+        _ => Err(io::ErrorKind::Unsupported.into()),
     }
-    let mut at = HEADERS;
+}
+
+/// Returns the value of an attribute among those that begin at a byte, if it is there.
+fn attribute_of(bytes: &[u8], mut at: usize, wanted: u16) -> Option<&[u8]> {
+    let half = |at: usize| Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     while let (Some(len), Some(kind)) = (half(at), half(at + 2)) {
-        let value = answer.get(at + 4..at + usize::from(len))?;
-        if kind == wanted {
+        let value = bytes.get(at + 4..at + usize::from(len))?;
+        if kind & !NESTED == wanted {
             return Some(value);
         }
         at += usize::from(len).next_multiple_of(4);
@@ -75,20 +99,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_found_and_broken_answers_have_none() {
-        let mut answer = vec![0u8; HEADERS];
-        answer[4] = 30;
-        answer.extend([6, 0, 1, 0, 7, 8, 0, 0, 12, 0, 3, 0, 5, 0, 0, 0, 0, 0, 0, 0].map(u8::to_le));
-        assert_eq!(attribute_of(&answer, 1), Some(&[7, 8][..]));
-        assert_eq!(attribute_of(&answer, 3), Some(&[5, 0, 0, 0, 0, 0, 0, 0][..]));
-        assert_eq!(attribute_of(&answer, 4), None);
-        for len in 0..answer.len() {
-            assert_eq!(attribute_of(&answer[..len], 3), None, "{len}");
+    fn attributes_are_found_and_broken_ones_are_not() {
+        let bytes = [6, 0, 1, 0, 7, 8, 0, 0, 12, 0, 3, 0x80, 5, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(attribute_of(&bytes, 0, 1), Some(&[7, 8][..]));
+        assert_eq!(attribute_of(&bytes, 0, 3), Some(&[5, 0, 0, 0, 0, 0, 0, 0][..]));
+        assert_eq!(attribute_of(&bytes, 8, 1), None);
+        assert_eq!(attribute_of(&bytes, 0, 4), None);
+        for len in 0..bytes.len() {
+            assert_eq!(attribute_of(&bytes[..len], 0, 3), None, "{len}");
         }
-        answer[4..6].copy_from_slice(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
-        assert_eq!(attribute_of(&answer, 1), None);
-        answer[4] = 30;
-        answer[20] = 3;
-        assert_eq!(attribute_of(&answer, 3), None, "a length that ends before the value");
+        for short in 0..4 {
+            assert_eq!(attribute_of(&[short, 0, 1, 0, 7, 8, 0, 0], 0, 3), None, "a length before the value");
+        }
+    }
+
+    #[test]
+    fn the_loopback_device_has_no_program_and_no_device_has_none() {
+        assert_ne!(is_in_driver(1), Some(true));
+        assert_eq!(is_in_driver(u32::MAX >> 1), None);
+        assert!(!takes_redirects(u32::MAX >> 1));
     }
 }

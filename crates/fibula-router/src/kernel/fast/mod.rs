@@ -79,6 +79,12 @@ pub(super) struct FastProgram {
 }
 
 impl FastProgram {
+    /// Notes that the program is to be where another one is, whose device this is.
+    pub(super) fn set_as_at(&self, device: u32) {
+        // In a driver there is less that it may do.
+        self.set_native(features::is_in_driver(device).unwrap_or(true));
+    }
+
     /// Notes where the program is attached, or is about to be.
     pub(super) fn set_native(&self, native: bool) {
         self.place.word(IN_DRIVER).store(native.into(), Ordering::Relaxed);
@@ -92,11 +98,34 @@ fn failed(error: BpfError) -> io::Error {
     }
 }
 
+/// Returns whether this thread has CAP_PERFMON (Linux 5.8), or CAP_SYS_ADMIN, which has it in it, as far as the kernel says.
+fn has_perfmon() -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_none_or(|mask| (mask >> 38 | mask >> 21) & 1 == 1)
+}
+
 /// Returns the processors that there may ever be.
 fn possible_processors() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = text.trim().rsplit([',', '-']).next().and_then(|number| number.parse::<usize>().ok());
     last.map_or(1024, |last| last + 1)
+}
+
+/// Starts to follow tables, on threads that keep these capabilities of the present ones.
+fn followers(all: &[(&fibula::Table, &[BpfTable; 2])], capabilities: u64) -> io::Result<Vec<Follower>> {
+    std::thread::scope(|scope| {
+        let start = || -> io::Result<Vec<Follower>> {
+            super::sys::keep_capabilities(capabilities)?;
+            let follow = |&(table, maps): &(&fibula::Table, &[BpfTable; 2])| {
+                Follower::start(maps.to_vec(), table, FollowOptions::default()).map_err(failed)
+            };
+            all.iter().map(follow).collect()
+        };
+        let ended = scope.spawn(start).join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("a thread has panicked: please report it")))
+    })
 }
 
 impl Fast {
@@ -105,6 +134,11 @@ impl Fast {
     /// # Errors
     /// Without CAP_BPF and CAP_NET_ADMIN, on kernels that lack something, and when a table has another engine or no room.
     pub fn new(vrfs: &[Vrf], slots: &[usize]) -> io::Result<Self> {
+        if !has_perfmon() {
+            return Err(io::Error::other(
+                "CAP_PERFMON is missing: without it the kernel verifies no program that reads packets and maps at variable places",
+            ));
+        }
         let text = Text::read()?;
         let processors = possible_processors();
         let counters =
@@ -118,19 +152,9 @@ impl Fast {
         }
         let grace = GracePeriod::new(Grace::Auto).map_err(failed)?;
         let all: Vec<_> = slots.iter().zip(&tables).map(|(&slot, maps)| (&vrfs[slot].table, maps)).collect();
-        let followers = std::thread::scope(|scope| {
-            // Threads of followers have the capabilities of the one that starts them. They need one at most: a map of maps, where
-            // `membarrier` does not work.
-            let start = || -> io::Result<Vec<Follower>> {
-                super::sys::keep_capabilities(super::sys::BPF)?;
-                let follow = |(table, maps): &(&fibula::Table, &[BpfTable; 2])| {
-                    Follower::start(maps.to_vec(), table, FollowOptions::default()).map_err(failed)
-                };
-                all.iter().map(follow).collect()
-            };
-            let ended = scope.spawn(start).join();
-            ended.unwrap_or_else(|_| Err(io::Error::other("a thread has panicked: please report it")))
-        })?;
+        // Threads of followers have the capabilities of the one that starts them. They need none, but to make a map of maps where
+        // `membarrier` does not work.
+        let followers = followers(&all, 0).or_else(|_| followers(&all, super::sys::BPF))?;
         Ok(Self {
             text,
             words: Words::new(slots)?,
