@@ -1,5 +1,5 @@
-//! Maps, programs and links of the kernel, for programs of this project's own: what `fibula-router` keeps the kernel from its packets
-//! with. All of them go with the process, because nothing is pinned.
+//! Maps, programs and links of the kernel, for this project's own programs, such as those by which `fibula-router` keeps the kernel from
+//! its packets. All of them go with the process, because nothing is pinned.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use crate::error::BpfError;
 use crate::grace::{Grace, Waiting};
 use crate::sys::{self, MMAPABLE, MapForm, Mapping};
 
-/// Kinds of maps. None has a value for each processor, so that the length of a value is what it was made with.
+/// Kinds of maps. None has a value for each processor, so a value has the length that it was made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapKind {
     /// An array, whose keys are numbers and whose values user space maps (Linux 5.5).
@@ -67,9 +67,11 @@ impl Map {
     /// When the map is of another kind, or there is no memory.
     pub fn map(&self) -> io::Result<Memory> {
         let MapForm { value_bytes, entries, flags, .. } = self.form;
+        // The kernel would refuse it too, with an error that says less.
         if flags & MMAPABLE == 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        // As the kernel rounds the places of values up.
         let bytes = value_bytes.next_multiple_of(8) as usize * entries as usize;
         Mapping::of(self.fd.as_fd(), bytes).map(Memory)
     }
@@ -121,7 +123,7 @@ impl Memory {
     }
 }
 
-/// What a program is for.
+/// The place of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramKind {
     /// The ingress of a device, after sockets have had the packet (TCX, Linux 6.6).
@@ -162,7 +164,7 @@ impl Program {
     /// verified once (Linux 5.6).
     ///
     /// # Errors
-    /// Without CAP_BPF and CAP_NET_ADMIN, and when the verifier refuses. The error then has the end of what it said.
+    /// Without CAP_BPF and CAP_NET_ADMIN, and when the verifier refuses. The error then has the verifier's last lines.
     pub fn load(kind: ProgramKind, name: &str, code: &[u8], functions: &[Function]) -> io::Result<Self> {
         let place = kind.type_and_place();
         let blob = types(functions);
@@ -172,11 +174,13 @@ impl Program {
         };
         let of_functions = of_functions.as_ref().map(|(fd, records)| (fd.as_fd(), &records[..]));
         let load = |log: &mut [u8]| sys::load_program(place, name, code, of_functions, log);
+        // Without a log at first, because writing it takes the verifier longer than its work.
         match load(&mut []) {
             Ok(fd) => Ok(Self { fd, kind }),
             // The verifier says EACCES, so that a lack of rights is the other one.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) || functions.is_empty() => Err(error),
             Err(error) => {
+                // Of a longer log, the kernel keeps the end (Linux 6.4), where the reason is.
                 let mut log = vec![0; 1 << 20];
                 let fd = load(&mut log).map_err(|_| {
                     let len = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
@@ -204,6 +208,7 @@ impl Program {
     /// # Errors
     /// When the frame is shorter than a header, or the kernel cannot run such a program.
     pub fn run(&self, frame: &[u8], most: usize) -> io::Result<(u32, Vec<u8>)> {
+        // The kernel fails when the frame has become longer than there is room for.
         let mut out = vec![0; most];
         let (verdict, len) = sys::run_program(self.fd.as_fd(), frame, &mut out)?;
         out.truncate(len);
@@ -279,6 +284,7 @@ fn types(functions: &[Function]) -> Vec<u8> {
         // Of global linkage, which has it verified by itself.
         words.extend([name(&function.name), 12 << 24 | 1, prototype(at)]);
     }
+    // The magic number and the version, the header's length, no flags; then types, and names behind them.
     let len = 4 * words.len() as u32;
     let header = [0x0001_eb9f, 24, 0, len, len, names.len() as u32];
     let mut bytes: Vec<u8> = header.iter().chain(&words).flat_map(|word| word.to_ne_bytes()).collect();
@@ -286,12 +292,13 @@ fn types(functions: &[Function]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the number of the type that says what the function at this place takes. Its own type is the next.
+/// Returns the number of the prototype of the function at this place. Its own type is the next.
 const fn prototype(at: usize) -> u32 {
+    // The first two types are numbers.
     3 + 2 * at as u32
 }
 
-/// Says where functions begin, and what type each has.
+/// Returns the records of functions: where each begins, and its type.
 fn records(functions: &[Function]) -> Vec<u8> {
     let all = functions.iter().enumerate();
     all.flat_map(|(at, function)| [function.at, prototype(at) + 1]).flat_map(u32::to_ne_bytes).collect()

@@ -124,12 +124,12 @@ pub(crate) fn delete(map: BorrowedFd<'_>, form: &MapForm, key: &[u8]) -> io::Res
     bpf(MAP_DELETE, &mut Attributes::new(&[(0, map.as_raw_fd() as u32)]).pointer(8, key)).map(drop)
 }
 
-/// Refuses bytes of which the kernel would read more than there are.
+/// Refuses bytes that are fewer or more than the kernel reads.
 fn has_length(bytes: &[u8], wanted: u32) -> io::Result<()> {
     if bytes.len() == wanted as usize { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// What a program is loaded as: its type, and where it is to be attached.
+/// The type of a program, and where it is to be attached.
 pub(crate) type ProgramPlace = (u32, u32);
 
 /// Loads a program. `types` has descriptions of its functions (BTF), and the records that say where each begins: of two words.

@@ -13,7 +13,7 @@ pub(crate) const VRFS: usize = 4;
 /// Most ports: the program has their numbers in one byte.
 pub(crate) const PORTS: usize = 256;
 
-/// Refuses what fast interfaces cannot have, and sets the engine that their program looks up in.
+/// Refuses settings that fast interfaces cannot have, and sets the engine that their program looks up in.
 pub(super) fn check(text: &Text<'_>, file: &File, config: &mut Config) -> Result<(), ConfigError> {
     let lines = file.interface.iter().zip(&config.interfaces);
     let fast: Vec<_> = lines.filter(|(_, line)| line.backend.is_fast()).collect();
@@ -54,7 +54,7 @@ pub(super) fn check(text: &Text<'_>, file: &File, config: &mut Config) -> Result
     Ok(())
 }
 
-/// Returns what a kernel of this version lacks.
+/// Returns why a kernel of this version is too old.
 fn lacks(kernel: Option<(u32, u32)>, in_drivers: bool) -> Option<String> {
     let (major, minor) = kernel?;
     let (least, advice) = match in_drivers && (major, minor) >= release::FAST {

@@ -215,7 +215,7 @@ pub enum Backend {
         frames: usize,
         /// Where the program is attached.
         mode: XdpMode,
-        /// Whether the program itself forwards what needs no thought.
+        /// Whether the program itself forwards plain packets.
         fast: bool,
     },
     /// A port of DPDK, with the feature `dpdk`.
@@ -280,7 +280,7 @@ impl Backend {
         matches!(self, Self::Packet { .. } | Self::Dpdk { host: Some(_), .. })
     }
 
-    /// Returns whether the program at the device forwards what needs no thought.
+    /// Returns whether the program at the device forwards plain packets.
     #[must_use]
     pub const fn is_fast(&self) -> bool {
         matches!(self, Self::Xdp { fast: true, .. })

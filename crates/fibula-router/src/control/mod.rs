@@ -76,7 +76,7 @@ const QUESTIONS: usize = 8;
 const CALM_NS: u64 = 1_000_000_000;
 /// Turns of the main thread between two checks of the links of ports that are unknown to the kernel.
 const LINKS: u32 = 50;
-/// How often the kernel is asked what devices can do, where programs forward.
+/// How often the kernel is asked for features of devices, where programs forward.
 const FEATURES_NS: u64 = 100_000_000;
 /// How long the main thread waits for workers to take up a new fabric.
 const TAKE_UP: Duration = Duration::from_secs(2);
@@ -251,9 +251,9 @@ struct Router<'l> {
     /// Turns of the main thread; wraps around.
     turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
-    /// What programs in the kernel have counted.
+    /// The counts of programs in the kernel.
     fast_counters: Arc<[PortCounters]>,
-    /// When the kernel is asked next what devices can do.
+    /// When the kernel is asked next for features of devices.
     features_ns: u64,
     lost: Arc<[AtomicU64]>,
     taken: Vec<Arc<AtomicU64>>,
@@ -860,7 +860,7 @@ impl<'l> Router<'l> {
         self.kept.publish_fast(&self.shared.fabric(), &self.shared.neighbours);
     }
 
-    /// Gives the programs in the kernel what has changed, and takes over what they have counted.
+    /// Gives the programs in the kernel all changes, and takes over their counts.
     fn follow_fast(&mut self) {
         let now_ns = sys::now_ns();
         let with_features = now_ns >= self.features_ns;

@@ -113,7 +113,7 @@ pub(super) struct Kept {
     ports: std::collections::HashMap<String, Arc<dpdk::Port>>,
     /// The buffers of ports of DPDK.
     pool: Option<dpdk::Pool>,
-    /// What the programs that forward share.
+    /// Maps that the programs that forward share.
     pub(super) fast: Option<Fast>,
 }
 
@@ -393,7 +393,7 @@ impl Kept {
         self.devices.iter().filter_map(|port| Some((port.port, port.at?.index))).collect()
     }
 
-    /// Gives the programs that forward what has changed since the last call. `with_features` asks the kernel what devices can do.
+    /// Gives the programs that forward all changes since the last call. `with_features` asks the kernel for features of devices.
     pub(super) fn follow_fast(&mut self, fabric: &Fabric, neighbours: &Neighbours, with_features: bool) {
         if self.fast.is_none() {
             return;

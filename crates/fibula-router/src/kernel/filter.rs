@@ -87,7 +87,7 @@ pub struct Redirect {
 enum RedirectProgram {
     /// The sockets have all that the kernel has not.
     Plain(Program),
-    /// The program itself forwards what needs no thought.
+    /// The program itself forwards plain packets.
     Fast(FastProgram),
 }
 
@@ -154,10 +154,10 @@ impl Filter {
         Ok(Redirect { program: RedirectProgram::Plain(program), sockets })
     }
 
-    /// Loads a program that forwards what needs no thought, and leaves the rest as that of [`redirect`](Self::redirect).
+    /// Loads a program that forwards plain packets, and leaves the rest as that of [`redirect`](Self::redirect).
     ///
     /// # Errors
-    /// See [`load`](Self::load), and on kernels that lack what it needs.
+    /// See [`load`](Self::load), and on kernels that are too old for it.
     pub fn redirect_fast(&self, fast: &mut Fast, port: usize, tagged: bool) -> io::Result<Redirect> {
         let sockets = Map::create(MapKind::Sockets, "fibula_sockets", (4, 4), QUEUES)?;
         let program = RedirectProgram::Fast(fast.program(port, tagged, &self.addresses, &sockets)?);

@@ -1,4 +1,4 @@
-//! What the kernel says about a device: whether it takes frames that another driver gives it (XDP_REDIRECT), by the family `netdev` of
+//! Features of a device, as the kernel has them: whether it takes frames that another driver gives it (XDP_REDIRECT), by the family `netdev` of
 //! generic netlink (Documentation/netlink/specs/netdev.yaml, Linux 6.3), and where its program is attached. A frame that is given to another
 //! device is lost without a counter.
 

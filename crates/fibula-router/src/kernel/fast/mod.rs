@@ -30,7 +30,7 @@ use crate::drops::DropReason;
 use crate::forward::fabric::{Fabric, Vrf};
 use crate::neighbour::Neighbours;
 use tables::{Neighbourhood, Words};
-use text::{Filling, Text};
+use text::{CodeListing, Filling};
 
 /// Entries of the map of known addresses: neighbours, and the router's own.
 const KNOWN: u32 = 65_536;
@@ -43,10 +43,10 @@ const IN_DRIVER: usize = 8192;
 /// The reasons that the program drops for, in the order of its counters.
 const REASONS: [DropReason; 3] = [DropReason::Blackhole, DropReason::UrpfStrict, DropReason::UrpfLoose];
 
-/// What the programs of all devices share.
+/// Maps that the programs of all devices share.
 #[derive(Debug)]
 pub struct Fast {
-    text: Text,
+    text: CodeListing,
     words: Words,
     neighbourhood: Neighbourhood,
     devices: Map,
@@ -139,7 +139,7 @@ impl Fast {
                 "CAP_PERFMON is missing: without it the kernel verifies no program that reads packets and maps at variable places",
             ));
         }
-        let text = Text::read()?;
+        let text = CodeListing::read()?;
         let processors = possible_processors();
         let counters =
             Map::create(MapKind::Array, "fibula_counts", (4, COUNTS as u32), (processors * PORTS) as u32)?;
@@ -290,7 +290,7 @@ impl Fast {
         self.neighbourhood.tell_used(neighbours);
     }
 
-    /// Waits until no program reads what was replaced before.
+    /// Waits until no program reads words that were replaced before.
     pub fn wait(&self) -> bool {
         self.grace.wait().is_ok()
     }
@@ -300,7 +300,7 @@ impl Fast {
         self.followers.iter().find_map(|follower| follower.health().err()).map(|error| error.to_string())
     }
 
-    /// Adds what the programs have counted since the last call to the counters of ports.
+    /// Adds the programs' counts since the last call to the counters of ports.
     pub fn count(&mut self, counters: &[PortCounters]) {
         for (port, (before, counters)) in self.counted.iter_mut().zip(counters).enumerate() {
             let mut now = [0u64; COUNTS / 8];

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Each word is stored at once, so a program sees the old one or the new one. A place in an array has another meaning only after a
-//! grace period: a program may have read what leads there.
+//! grace period: a program may have read a word that leads there.
 
 use std::collections::HashMap;
 use std::io;
@@ -40,8 +40,8 @@ const MEMBERS_OF_GROUP: usize = 1 << 16;
 
 type Shared = (Map, Memory);
 
-/// Waits until no program reads what was replaced; returns whether it could.
-pub(super) type Wait<'w> = &'w dyn Fn() -> bool;
+/// Waits until no program reads words that were replaced; returns whether it could.
+pub(super) type GraceWait<'w> = &'w dyn Fn() -> bool;
 
 fn mac_word(mac: Mac) -> u64 {
     let m = mac.0;
@@ -125,7 +125,12 @@ impl Words {
     }
 
     /// Writes next hops. Groups get new places for their members, because a program may be reading the old ones.
-    pub(super) fn set_hops(&mut self, fabric: &Fabric, neighbourhood: &mut Neighbourhood, wait: Wait<'_>) {
+    pub(super) fn set_hops(
+        &mut self,
+        fabric: &Fabric,
+        neighbourhood: &mut Neighbourhood,
+        wait: GraceWait<'_>,
+    ) {
         let gateways = fabric.hops.iter().flatten().filter_map(|hop| match hop {
             Hop::Via { interface, gateway } => Some(key_of(*interface, *gateway)),
             _ => None,
@@ -181,7 +186,7 @@ impl Words {
     }
 
     /// Gives all groups new places from the first on. Meanwhile the router forwards by groups.
-    fn pack(&mut self, fabric: &Fabric, wait: Wait<'_>) {
+    fn pack(&mut self, fabric: &Fabric, wait: GraceWait<'_>) {
         let groups: Vec<(usize, &[u32])> = (fabric.hops.iter().take(HOPS).enumerate())
             .filter_map(|(number, hop)| match hop {
                 Some(Hop::Group(members)) => Some((number, &**members)),
@@ -287,7 +292,7 @@ impl Neighbourhood {
         self.placed.get(key).map(|placed| placed.place)
     }
 
-    fn take_place(&mut self, wait: Wait<'_>) -> Option<usize> {
+    fn take_place(&mut self, wait: GraceWait<'_>) -> Option<usize> {
         if self.free.is_empty() && !self.left.is_empty() && wait() {
             self.free.append(&mut self.left);
         }
@@ -295,7 +300,7 @@ impl Neighbourhood {
     }
 
     /// Gives each gateway a place, and takes that of others back unless they are neighbours.
-    fn keep_gateways(&mut self, gateways: impl Iterator<Item = Key>, wait: Wait<'_>) {
+    fn keep_gateways(&mut self, gateways: impl Iterator<Item = Key>, wait: GraceWait<'_>) {
         self.placed.values_mut().for_each(|placed| placed.is_gateway = false);
         for key in gateways {
             if let Some(placed) = self.placed.get_mut(&key) {
@@ -322,15 +327,15 @@ impl Neighbourhood {
     }
 
     /// Takes over all neighbours, if any has changed.
-    pub(super) fn follow_if_changed(&mut self, neighbours: &Neighbours, wait: Wait<'_>) {
+    pub(super) fn follow_if_changed(&mut self, neighbours: &Neighbours, wait: GraceWait<'_>) {
         if self.generation != Some(neighbours.generation()) {
             self.follow(neighbours, wait);
         }
     }
 
     /// Takes over all neighbours.
-    pub(super) fn follow(&mut self, neighbours: &Neighbours, wait: Wait<'_>) {
-        // Read first: what changes meanwhile is taken over next time.
+    pub(super) fn follow(&mut self, neighbours: &Neighbours, wait: GraceWait<'_>) {
+        // Read first: later changes are taken over next time.
         self.generation = Some(neighbours.generation());
         let mut found = HashMap::new();
         neighbours.for_each(|key, mac, _| _ = mac.map(|mac| found.insert(key, mac)));

@@ -9,7 +9,7 @@ use fibula_bpf::kernel::Function;
 /// The program that is compiled in.
 const COMMITTED: &str = include_str!("program.txt");
 
-/// What a place of the program takes.
+/// The value of a place of the program.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Filling {
     /// The map with this descriptor.
@@ -22,16 +22,16 @@ pub(super) enum Filling {
 
 /// A program with places for maps and numbers.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
+pub(super) struct CodeListing {
     code: Vec<u8>,
     functions: Vec<Function>,
     places: Vec<(usize, String)>,
 }
 
-/// Instructions that take 64 bits say by this what these are: a number, a map, or the memory of a map.
+/// The kinds of values of 64 bits, as instructions have them: a number, a map, the memory of a map.
 const KINDS: [u8; 3] = [0, 1, 2];
 
-impl Text {
+impl CodeListing {
     /// Returns the committed program, or that of the file that `FIBULA_FAST_PROGRAM` names: for tests of another compiler.
     pub(super) fn read() -> io::Result<Self> {
         match std::env::var_os("FIBULA_FAST_PROGRAM") {
@@ -75,7 +75,7 @@ impl Text {
                 Filling::Memory(fd) => (KINDS[2], fd as u32),
             };
             let instruction = &mut code[8 * at..8 * at + 16];
-            // The upper half of the registers' byte is what the value is; the second half of the value is 0.
+            // The upper half of the registers' byte is the kind; the second half of the value is 0.
             instruction[1] = instruction[1] & 15 | kind << 4;
             instruction[4..8].copy_from_slice(&value.to_le_bytes());
             instruction[12..16].fill(0);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn places_are_filled_by_name_and_none_is_left() {
-        let text = Text::parse(COMMITTED).unwrap();
+        let text = CodeListing::parse(COMMITTED).unwrap();
         assert!(text.filled(&BTreeMap::new()).is_err());
         let names = text.places.iter().map(|place| place.1.clone());
         let fillings: BTreeMap<_, _> = names.map(|name| (name, Filling::Memory(7))).collect();
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_broken_text_is_refused() {
         for text in ["", "code\n", "function 0 main\ncode\n12x", "place 9 hops\nfunction 0 m\ncode\n00"] {
-            assert!(Text::parse(text).is_none(), "{text}");
+            assert!(CodeListing::parse(text).is_none(), "{text}");
         }
     }
 }
