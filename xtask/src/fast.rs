@@ -136,17 +136,36 @@ impl<'o> Object<'o> {
         Ok(std::str::from_utf8(&rest[..len])?)
     }
 
-    /// Returns the sections: type, place, size, and the section that it is about.
-    fn sections(&self) -> Outcome<Vec<(u64, usize, usize, usize, String)>> {
+    /// Returns the sections.
+    fn sections(&self) -> Outcome<Vec<Section>> {
         let (first, count) = (self.number(40, 8)? as usize, self.number(60, 2)? as usize);
         let names = self.number(first + 64 * self.number(62, 2)? as usize + 24, 8)? as usize;
         let section = |number: usize| {
             let field = |at: usize, bytes| self.number(first + 64 * number + at, bytes);
-            let name = self.text(names + field(0, 4)? as usize)?.to_owned();
-            Ok((field(4, 4)?, field(24, 8)? as usize, field(32, 8)? as usize, field(44, 4)? as usize, name))
+            Ok(Section {
+                name: self.text(names + field(0, 4)? as usize)?.to_owned(),
+                kind: field(4, 4)?,
+                at: field(24, 8)? as usize,
+                size: field(32, 8)? as usize,
+                strings: field(40, 4)? as usize,
+                about: field(44, 4)? as usize,
+            })
         };
         (0..count).map(section).collect()
     }
+}
+
+/// A section of an object file.
+#[derive(Debug)]
+struct Section {
+    name: String,
+    kind: u64,
+    at: usize,
+    size: usize,
+    /// The section with the names of its symbols.
+    strings: usize,
+    /// The section whose places it has.
+    about: usize,
 }
 
 fn link(bytes: &[u8]) -> Outcome<Linked> {
@@ -159,25 +178,20 @@ fn link(bytes: &[u8]) -> Outcome<Linked> {
     // The program itself comes first, because the kernel begins there.
     let mut begins: BTreeMap<usize, usize> = BTreeMap::new();
     for wanted in ["xdp", ".text"] {
-        let found = sections.iter().position(|section| section.4 == wanted);
-        let at = found.ok_or_else(|| format!("no section {wanted}"))?;
-        begins.insert(at, linked.code.len());
-        for word in 0..sections[at].2 / 8 {
-            linked.code.push(object.number(sections[at].1 + 8 * word, 8)?.swap_bytes());
+        let found = sections.iter().position(|section| section.name == wanted);
+        let number = found.ok_or_else(|| format!("no section {wanted}"))?;
+        let Section { at, size, .. } = sections[number];
+        begins.insert(number, linked.code.len());
+        for word in 0..size / 8 {
+            linked.code.push(object.number(at + 8 * word, 8)?.swap_bytes());
         }
     }
-    let symbols = sections.iter().find(|section| section.0 == 2).ok_or("no symbols")?;
-    let strings = sections[object.number(
-        object.number(40, 8)? as usize
-            + 64 * sections.iter().position(|section| section.0 == 2).unwrap_or(0)
-            + 40,
-        4,
-    )? as usize]
-        .1;
+    let symbols = sections.iter().find(|section| section.kind == 2).ok_or("no symbols")?;
+    let strings = sections.get(symbols.strings).ok_or("symbols without names")?.at;
     // Name, section and place of each symbol, and whether it is a function.
     let mut all = Vec::new();
-    for number in 0..symbols.2 / 24 {
-        let at = symbols.1 + 24 * number;
+    for number in 0..symbols.size / 24 {
+        let at = symbols.at + 24 * number;
         let name = object.text(strings + object.number(at, 4)? as usize)?.to_owned();
         let (kind, section) = (object.number(at + 4, 1)? & 15, object.number(at + 6, 2)? as usize);
         let place =
@@ -187,8 +201,8 @@ fn link(bytes: &[u8]) -> Outcome<Linked> {
         }
         all.push((name, place));
     }
-    for (kind, from, size, of, _) in &sections {
-        let Some(&begin) = begins.get(of).filter(|_| *kind == 9) else { continue };
+    for Section { kind, at: from, size, about, .. } in &sections {
+        let Some(&begin) = begins.get(about).filter(|_| *kind == 9) else { continue };
         for number in 0..size / 16 {
             let at = begin + object.number(from + 16 * number, 8)? as usize / 8;
             let (how, symbol) = (

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::fs::File;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -35,6 +36,23 @@ pub enum Order {
     AsTold,
     /// The other way round, with some time between: wrong on purpose.
     Reversed,
+    /// As told, up to so many stores. Before the next one the follower says so on its output, and waits for good: to be killed there.
+    /// Words of whole arrays do not count.
+    Halted(u64),
+}
+
+impl Order {
+    fn halt(self, shared: &Shared) {
+        let Self::Halted(most) = self else { return };
+        if shared.stores.fetch_add(1, Ordering::Relaxed) < most {
+            return;
+        }
+        let mut out = std::io::stdout();
+        let _ = out.write_all(b"halted\n").and_then(|()| out.flush());
+        loop {
+            thread::park();
+        }
+    }
 }
 
 impl BpfTable {
@@ -75,6 +93,8 @@ struct Shared {
     /// Publications, and grace periods that have ended.
     published: AtomicU64,
     turns: AtomicU64,
+    /// Stores, where the order counts them.
+    stores: AtomicU64,
     /// The last error, after which the maps do not follow any more.
     failed: Mutex<Option<BpfError>>,
 }
@@ -117,6 +137,7 @@ impl Follower {
             is_ended: AtomicBool::new(false),
             published: AtomicU64::new(0),
             turns: AtomicU64::new(0),
+            stores: AtomicU64::new(0),
             failed: Mutex::new(None),
         });
         // Programs may still read the words that the last follower replaced.
@@ -393,6 +414,9 @@ impl Listener for Ear {
             return;
         }
         for (word, byte) in words {
+            if !stored.is_whole {
+                order.halt(&shared);
+            }
             ear.store(array, byte, word);
         }
     }
@@ -404,6 +428,7 @@ impl Listener for Ear {
             }
         }
         for ear in [&mut self.v4, &mut self.v6].into_iter().flatten().filter(|ear| !ear.is_foreign) {
+            self.order.halt(&self.shared);
             ear.published(version);
         }
         // The thread of turns looks at this within milliseconds: to wake it here would be a system call for each change.

@@ -1,13 +1,14 @@
 //! Pins: made whole, opened, refused, left by a follower that dies, removed.
 
 use std::fs;
+use std::io::BufRead as _;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use fibula::net::{NextHop, Prefix};
-use fibula_bpf::{BpfError, BpfTable, Engine, Options, live_table, unload};
+use fibula_bpf::{BpfError, BpfTable, Engine, FollowOptions, Follower, Options, Order, live_table, unload};
 use fibula_proof::verdict::Failure;
 use libtest_mimic::Trial;
 
@@ -18,6 +19,8 @@ use super::support::{
 
 /// In the environment of a child: the pins that it follows, until it is killed.
 const CHILD: &str = "FIBULA_BPF_TEST_FOLLOWS";
+/// How many stores of changes the child makes.
+const STORES: &str = "FIBULA_BPF_TEST_STORES";
 
 pub(crate) fn trials() -> Vec<Trial> {
     let test = |name: &str, missing: fn() -> Option<String>, run: fn() -> Result<(), Failure>| {
@@ -27,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         test("used-again", no_bpf, used_again),
         test("refused", no_bpf, refused),
         test("killed", no_bpf, killed),
+        test("killed-at-each-store", no_bpf, killed_at_each_store),
         test("other-programs", no_programs, other_programs),
         test("nothing-left", no_bpf, nothing_left),
     ]
@@ -140,6 +144,14 @@ pub(crate) fn child() -> Option<ExitCode> {
             return Ok(());
         }
         let table = table_with("10.0.0.0/8", 1)?;
+        if let Some(stores) = std::env::var_os(STORES) {
+            let order = Order::Halted(stores.to_string_lossy().parse()?);
+            let options = FollowOptions { order, ..FollowOptions::default() };
+            let _follower = Follower::start(vec![BpfTable::open(Path::new(&pins))?], &table, options)?;
+            (0..STEPS).try_for_each(|step| change(&table, step))?;
+            println!("done");
+            return Ok(());
+        }
         let _follower = BpfTable::open(Path::new(&pins))?.follow(&table)?;
         println!("follows");
         for round in 0u32.. {
@@ -207,6 +219,84 @@ fn killed() -> Result<(), Failure> {
     let table = table_with("10.0.0.0/8", 5)?;
     let _follower = maps.clone().follow(&table)?;
     assert_eq!(maps.check(&table.routes()?).1, None);
+    Ok(())
+}
+
+/// Changes of the child that is killed at each of its stores.
+const STEPS: usize = 12;
+
+/// Makes one of the changes: routes of all lengths that engines treat apart, which come, change and go, and all of them at once.
+fn change(table: &fibula::Table, step: usize) -> Result<(), Failure> {
+    let prefix = |text: &str| text.parse::<Prefix<u32>>();
+    let hop = |hop: u32| NextHop::try_from(hop);
+    let _ = match step {
+        0 => table.insert(prefix("10.7.0.0/16")?, hop(2)?)?,
+        1 => table.insert(prefix("10.7.8.0/24")?, hop(3)?)?,
+        2 => table.insert(prefix("10.7.8.128/25")?, hop(4)?)?,
+        3 => table.insert(prefix("10.7.8.130/32")?, hop(5)?)?,
+        4 => table.insert(prefix("10.7.8.0/24")?, hop(6)?)?,
+        5 => table.insert(prefix("10.7.9.64/26")?, hop(300)?)?,
+        6 => table.remove(prefix("10.7.8.128/25")?)?,
+        7 => table.insert(prefix("10.7.8.0/27")?, hop(7)?)?,
+        8 => table.remove(prefix("10.7.0.0/16")?)?,
+        9 => table.remove(prefix("10.7.8.130/32")?)?,
+        10 => table.insert(prefix("10.0.0.0/9")?, hop(9)?)?,
+        _ => table.remove(prefix("10.7.8.0/24")?)?,
+    };
+    Ok(())
+}
+
+/// A follower that is killed before any of its stores leaves, for each address, an answer of before the change or of after it, and
+/// another follower goes on there.
+fn killed_at_each_store() -> Result<(), Failure> {
+    let probes: Vec<IpAddr> = (0..1u32 << 12)
+        .map(|at| 10 << 24 | 7 << 16 | (at << 4 & 0xffff) | at >> 12)
+        .chain((0..256).map(|at| 0x0a07_0800 | at))
+        .chain((0..256).map(|at| 10 << 24 | at << 16))
+        .map(|address| address.to_be_bytes().into())
+        .collect();
+    let answers = |maps: &BpfTable| -> Vec<u32> {
+        probes.iter().map(|&address| maps.get(address).unwrap_or(0)).collect()
+    };
+    // The answers after each step.
+    let table = table_with("10.0.0.0/8", 1)?;
+    let mut states = Vec::new();
+    for step in 0..=STEPS {
+        let maps = BpfTable::in_memory(&Options::of(Engine::Dir18Lines))?;
+        maps.fill(&table)?;
+        states.push(answers(&maps));
+        if step < STEPS {
+            change(&table, step)?;
+        }
+    }
+    let bpffs = Bpffs::mount()?;
+    let pins = bpffs.path().join("a");
+    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    maps.pin(&pins)?;
+    for stores in 0.. {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.env(CHILD, &pins).env(STORES, stores.to_string()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let mut line = String::new();
+        let out = child.stdout.take().ok_or("no output")?;
+        std::io::BufReader::new(out).read_line(&mut line)?;
+        child.kill()?;
+        child.wait()?;
+        let found = answers(&maps);
+        let fits = |pair: &[Vec<u32>]| {
+            found.iter().enumerate().all(|(at, answer)| [pair[0][at], pair[1][at]].contains(answer))
+        };
+        // Before the first publication, the maps have the answers of the follower before: none, or those of its end.
+        let is_of_before = stores == 0 && found.iter().all(|&answer| answer == 0);
+        match line.trim() {
+            "halted" if is_of_before || states.windows(2).any(fits) => {}
+            "done" if found == states[STEPS] && stores > STEPS as u64 => {
+                println!("killed before each of {stores} stores");
+                return Ok(());
+            }
+            other => return Err(format!("killed after {stores} stores ('{other}'): other answers").into()),
+        }
+    }
     Ok(())
 }
 
