@@ -914,9 +914,10 @@ impl<'l> Router<'l> {
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
             return Err(ControlError::Restart("engines"));
         }
-        let fast = |config: &Config| -> Vec<usize> {
+        // By number and name: their maps have the number, and the tables the name.
+        let fast = |config: &Config| -> Vec<(usize, String)> {
             let lines = config.interfaces.iter().filter(|line| line.backend.is_fast() && !line.removed);
-            lines.map(|line| line.vrf).collect()
+            lines.map(|line| (line.vrf, config.vrfs[line.vrf].clone())).collect()
         };
         let before = fast(&self.config);
         if fast(&config).iter().any(|vrf| !before.contains(vrf)) {
