@@ -31,8 +31,8 @@ pub struct PortStats {
     pub ring_lost: u64,
     /// The counters of each thread.
     pub queues: Vec<Counters>,
-    /// The counters of programs in the kernel, which are in the sums too; null without fast interfaces.
-    #[serde(default)]
+    /// The counters of programs in the kernel, which are in the sums too; absent without fast interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast: Option<Counters>,
 }
 

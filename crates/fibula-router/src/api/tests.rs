@@ -82,6 +82,9 @@ fn stats() {
     let vrfs = [vrf("null"), vrf("5")].join(",");
     let line = format!(r#"{{"threads":2,"ports":[{port}],"vrfs":[{vrfs}],"verify":{verify}}}"#);
     check::<Stats>(&line, &[]);
+    let with_fast = line.replacen("]}],", &format!("],\"fast\":{{{COUNTERS}}}}}],"), 1);
+    assert_ne!(with_fast, line);
+    check::<Stats>(&with_fast, &["fast"]);
     let stats: Stats = read(&line).unwrap();
     assert_eq!(stats.ports[0].counters, stats.ports[0].queues[0]);
     assert_eq!(stats.ports[0].counters.drops.get("no-route"), Some(2));

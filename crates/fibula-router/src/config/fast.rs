@@ -97,7 +97,7 @@ mod tests {
         assert!(parsed(&vrfs, &all).is_ok());
         all.push(FAST);
         for (head, lines, reason) in [
-            ("", &["backend = \"af-packet\"\nfast = true"][..], "line 5: fast: only with back end af-xdp"),
+            ("", &["backend = \"af-packet\"\nfast = true"][..], "line 6: fast: only with back end af-xdp"),
             ("", &["backend = \"tap\"\nfast = false"], "fast: only with back end af-xdp"),
             ("mode = \"bridge\"", &[FAST, FAST], "fast: not in a bridge"),
             (
