@@ -223,6 +223,19 @@ fn neighbours() -> Result<(), String> {
         bench.follow_neighbours();
         is(bench.frame(0, &frame)?, false)?;
     }
+    // The gateway of a route keeps its place, without a MAC address.
+    let by_gateway = frames::build("eth R0 A / ip4 10.0.0.1 198.51.0.9 / udp 1 2 / data 20", &[]).bytes;
+    let (gateway, now_ns) = (Key::v4(1, 0x0a00_0101), bench.network.now_ns);
+    is(bench.frame(0, &by_gateway)?, true)?;
+    bench.network.shared.neighbours.lose(gateway, false, now_ns);
+    bench.follow_neighbours();
+    is(bench.frame(0, &by_gateway)?, false)?;
+    let mac = fibula_router::packet::ethernet::Mac([2, 0, 0, 0, 0, 11]);
+    bench.network.shared.neighbours.learn(gateway, mac, true, true, now_ns);
+    bench.network.run();
+    bench.network.io.ports[1].output.clear();
+    bench.follow_neighbours();
+    is(bench.frame(0, &by_gateway)?, true)?;
     // A neighbour that only the program uses is verified when it is stale, and so stays known.
     let mac = fibula_router::packet::ethernet::Mac([2, 0, 0, 9, 9, 9]);
     bench.network.shared.neighbours.learn(key, mac, true, true, bench.network.now_ns);
