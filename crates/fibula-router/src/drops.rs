@@ -61,6 +61,8 @@ reasons! {
     NoHost "no-host" "The packet is for the router itself, and the interface has no kernel to give it to." "Use a back end that has one (af-packet), or do not address the router."
     UrpfStrict "urpf-strict" "The route back to the source does not leave through the interface that the packet came from." "A forged source, or asymmetric routing: use urpf = \"loose\" there."
     UrpfLoose "urpf-loose" "There is no route back to the source." "A forged source, or a route is missing."
+    FilterDeny "filter-deny" "A rule of the filter denies the packet." "Nothing to do if the rule is right: 'fibula router filters' shows the rules and their hits."
+    FilterReject "filter-reject" "A rule of the filter rejects the packet; the sender was told by ICMP." "Nothing to do if the rule is right: 'fibula router filters' shows the rules and their hits."
     NoRoute "no-route" "No route matches the destination." "Add the route, or a default route; the sender was told by ICMP."
     Blackhole "blackhole" "The route discards its packets silently." "Nothing to do: the route says so."
     Unreachable "unreachable" "The route declares the destination unreachable; the sender was told by ICMP." "Nothing to do: the route says so."

@@ -1,5 +1,6 @@
 //! A software router: receives packets, looks up their routes, rewrites their headers and sends them.
 //!
+//! - [`acl`]: rules that permit, deny or count packets.
 //! - [`forward`]: the pipeline, and its configuration.
 //! - [`packet`]: the rules for Ethernet, ARP, IPv4, IPv6, ICMP and neighbour discovery. Does no I/O.
 //! - [`neighbour`]: the MAC addresses of next hops.
@@ -46,6 +47,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod acl;
 pub mod api;
 pub mod config;
 #[cfg(target_os = "linux")]

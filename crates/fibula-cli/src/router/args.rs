@@ -60,6 +60,8 @@ pub(super) enum RouterCommand {
     Neigh(RouterShowArgs),
     /// Show the feeds of routes: their state, rates and last error
     Feeds(RouterShowArgs),
+    /// Show the rules for packets and how many packets each was about
+    Filters(RouterShowArgs),
     Verify(RouterVerifyArgs),
     /// Say what this machine lacks for a router, and what to do about it
     Doctor(RouterDoctorArgs),

@@ -27,6 +27,9 @@ pub(super) fn check(path: &Path, engines: Engines) -> Result<ExitCode, Failure> 
         let table = load::load(&folder.join(&table.path), Messages::new(false))?;
         routes += table.ribs.len();
     }
+    let sets = config
+        .rule_sets(folder)
+        .map_err(|error| Failure::BadInput(format!("{}: {error}", path.display())))?;
     let played = config.feeds.iter().filter_map(|feed| match &feed.kind {
         FeedKind::Mrt { files, .. } => Some(files),
         _ => None,
@@ -39,14 +42,22 @@ pub(super) fn check(path: &Path, engines: Engines) -> Result<ExitCode, Failure> 
     for doubt in fibula_router::control::doubts(&config) {
         Messages::new(false).warning(doubt);
     }
-    let counts = [
+    let rules = config.filter.forward.rules.len() + config.filter.local.rules.len();
+    let mut counts = vec![
         (config.interfaces.len(), "interface", "interfaces"),
         (config.vrfs.len(), "VRF", "VRFs"),
         (routes, "route", "routes"),
         (config.feeds.len(), "feed", "feeds"),
         (config.threads, "thread", "threads"),
     ];
-    let counts = counts.map(|(count, one, many)| format!("{count} {}", plural(count as u64, one, many)));
+    if rules > 0 || !sets.lists.is_empty() {
+        counts.push((rules, "rule", "rules"));
+        counts.push((sets.lists.values().sum(), "prefix in lists", "prefixes in lists"));
+    }
+    let counts: Vec<String> = counts
+        .into_iter()
+        .map(|(count, one, many)| format!("{count} {}", plural(count as u64, one, many)))
+        .collect();
     println!("{}: {}: no errors", path.display(), counts.join(", "));
     Ok(ExitCode::SUCCESS)
 }

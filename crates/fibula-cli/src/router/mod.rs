@@ -9,6 +9,8 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod feeds;
 #[cfg(target_os = "linux")]
+mod filters;
+#[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod show;
@@ -47,6 +49,7 @@ fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Drops(args)), _) => show::run(args, show::What::Drops),
         (Some(RouterCommand::Neigh(args)), _) => show::run(args, show::What::Neighbours),
         (Some(RouterCommand::Feeds(args)), _) => show::run(args, show::What::Feeds),
+        (Some(RouterCommand::Filters(args)), _) => show::run(args, show::What::Filters),
         (Some(RouterCommand::Verify(args)), _) => verify::run(args),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),

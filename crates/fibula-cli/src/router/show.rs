@@ -10,7 +10,7 @@ use fibula_router::control::client::{self, Answered};
 use fibula_router::drops::DropReason;
 
 use super::args::RouterShowArgs;
-use super::feeds;
+use super::{feeds, filters};
 use crate::failure::Failure;
 use crate::text::thousands;
 
@@ -21,6 +21,7 @@ pub(super) enum What {
     Drops,
     Neighbours,
     Feeds,
+    Filters,
 }
 
 pub(super) fn run(args: &RouterShowArgs, what: What) -> Result<ExitCode, Failure> {
@@ -32,6 +33,7 @@ pub(super) fn run(args: &RouterShowArgs, what: What) -> Result<ExitCode, Failure
                 show(args, client::neighbours(&args.socket)?, |out, list| neighbours(out, list))
             }
             What::Feeds => show(args, client::feeds(&args.socket)?, |out, list| feeds::print(out, list)),
+            What::Filters => show(args, client::filters(&args.socket)?, filters::print),
         };
         shown?;
         if !args.watch {

@@ -8,6 +8,7 @@
 //! | `stats` | [`Stats`] |
 //! | `neigh` | a list of [`Neighbour`] |
 //! | `feeds` | a list of [`Feed`] |
+//! | `filters` | [`Filters`] |
 //! | `verify` | [`Comparison`] |
 //! | `get VRF ADDRESS [changes]` | [`FoundRoute`] |
 //! | `show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]` | a [`ListedRoute`] a line, then [`ListingEnd`] |
@@ -61,6 +62,7 @@ macro_rules! words {
 }
 
 mod feeds;
+mod filters;
 mod neighbours;
 mod routes;
 mod stats;
@@ -72,6 +74,7 @@ use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Vi
 use serde::ser::{Serialize, Serializer};
 
 pub use feeds::{Acknowledgements, Feed, FeedKind, FeedPhase, FullVrf, MissingInterface};
+pub use filters::{Filters, ListedPrefixes, ListedRule, RuleTable};
 pub use neighbours::{Neighbour, NeighbourState};
 pub use routes::{
     Change, ChangeKind, FoundRoute, ListedRoute, ListingEnd, Member, NextHop, NextHopWord, Way,

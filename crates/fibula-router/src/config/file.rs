@@ -48,6 +48,10 @@ pub(super) struct File {
     pub(super) table: Vec<Table>,
     #[serde(default)]
     pub(super) feed: Vec<super::feed::Line>,
+    #[serde(default)]
+    pub(super) filter: super::filter::FilterKeys,
+    #[serde(default)]
+    pub(super) prefix_list: Vec<super::filter::ListLine>,
 }
 
 #[derive(Debug, Default, Deserialize)]

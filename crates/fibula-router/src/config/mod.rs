@@ -33,6 +33,7 @@ mod accounts;
 mod fast;
 mod feed;
 mod file;
+mod filter;
 mod read;
 pub mod release;
 
@@ -43,6 +44,7 @@ pub use accounts::{Account, Accounts};
 #[cfg(target_os = "linux")]
 pub(crate) use fast::{PORTS as FAST_PORTS, VRFS as FAST_VRFS};
 pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
+pub use filter::{FilterLines, PrefixList, RuleLines, RuleSets};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;
 
@@ -120,6 +122,8 @@ pub struct Config {
     pub tables: Vec<TableFile>,
     /// Feeds of routes.
     pub feeds: Vec<Feed>,
+    /// Rules for packets.
+    pub filter: FilterLines,
 }
 
 /// How the work is divided among threads; see [`stage`](crate::stage).

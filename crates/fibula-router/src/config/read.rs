@@ -49,7 +49,7 @@ impl Text<'_> {
 }
 
 /// Refuses a name that an earlier entry has. `all` are the names of all entries.
-fn unique<'n>(
+pub(super) fn unique<'n>(
     text: &Text<'_>,
     what: &str,
     name: &Spanned<String>,
@@ -125,6 +125,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         routes: Vec::new(),
         tables: Vec::new(),
         feeds: Vec::new(),
+        filter: super::FilterLines::default(),
     };
     vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
@@ -159,6 +160,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         let feed = super::feed::read(&text, &config, line)?;
         config.feeds.push(feed);
     }
+    config.filter = super::filter::read(&text, &config, &file.filter, &file.prefix_list)?;
     Ok(config)
 }
 

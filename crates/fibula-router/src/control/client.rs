@@ -11,7 +11,7 @@ use fibula::net::IpPrefix;
 use serde::de::DeserializeOwned;
 
 use crate::api::{
-    self, AnswerError, Comparison, Feed, FoundRoute, ListedRoute, ListingEnd, Neighbour, Stats,
+    self, AnswerError, Comparison, Feed, Filters, FoundRoute, ListedRoute, ListingEnd, Neighbour, Stats,
 };
 
 /// How long the client waits for an answer, or for the next line of a listing.
@@ -80,6 +80,14 @@ pub fn neighbours(socket: &Path) -> Result<Answered<Vec<Neighbour>>, AskError> {
 /// When no router answers at `socket`, or it answers something else.
 pub fn feeds(socket: &Path) -> Result<Answered<Vec<Feed>>, AskError> {
     ask(socket, "feeds", PATIENCE)
+}
+
+/// Queries the rules and their hits.
+///
+/// # Errors
+/// When no router answers at `socket`, or it answers something else.
+pub fn filters(socket: &Path) -> Result<Answered<Filters>, AskError> {
+    ask(socket, "filters", PATIENCE)
 }
 
 /// Makes the router compare everything. This takes minutes if the kernel's tables are large.

@@ -9,6 +9,8 @@ use fibula::net::PrefixError;
 use fibula::rib::RibError;
 use fibula_feed::LoadError;
 
+use crate::config::ConfigError;
+
 /// Why the router cannot apply a configuration or answer a question.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -28,6 +30,8 @@ pub enum ControlError {
         /// Why.
         error: LoadError,
     },
+    /// Rules cannot be compiled, or a prefix list cannot be read.
+    Rules(ConfigError),
     /// A port cannot be opened: which, and why.
     Port(String),
     /// A route does not fit into the list of the router's own routes.
@@ -77,6 +81,7 @@ impl fmt::Display for ControlError {
             Self::Interfaces(refused) => write!(f, "{}: restart needed", refused.join("; ")),
             Self::Restart(what) => write!(f, "{what} differ: restart needed"),
             Self::File { line, name, error } => write!(f, "line {line}: {name}: {error}"),
+            Self::Rules(error) => error.fmt(f),
             Self::Port(reason) => f.write_str(reason),
             Self::Rib(error) => error.fmt(f),
             Self::Table(error) => error.fmt(f),

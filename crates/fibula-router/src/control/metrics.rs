@@ -110,6 +110,7 @@ pub(super) fn text(router: &Router<'_>) -> String {
     let _ = writeln!(out, "fibula_router_neighbours {count}");
     router.verify.counts.metrics(&mut out);
     super::feed_state::metrics(&mut out, router);
+    super::filters::metrics(&mut out, &router.filter_counts());
     out
 }
 

@@ -16,6 +16,7 @@ mod doubts;
 mod error;
 mod feed_state;
 mod feeds;
+mod filters;
 pub mod hops;
 pub mod install;
 mod machine;
@@ -58,6 +59,7 @@ use doors::{Caller, Doors, Question};
 pub use doubts::doubts;
 pub use error::ControlError;
 use feeds::Feeds;
+use filters::Filters;
 use hops::Hops;
 use machine::Machine;
 use open::{Beside, Followed, Queues};
@@ -226,6 +228,7 @@ struct Router<'l> {
     config: Config,
     folder: std::path::PathBuf,
     loaded: Vec<Loaded>,
+    filters: Filters,
     machine: Machine,
     netlink: Netlink,
     filter: Option<Filter>,
@@ -340,6 +343,7 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
             busy_ns = sys::now_ns();
         }
         router.ask_kernel(&mut asked);
+        router.follow_filters();
         for question in std::iter::from_fn(|| doors.next()).take(QUESTIONS) {
             match question {
                 Question::Control(stream, line) => socket.answer(&mut router, &doors, stream, &line),
@@ -386,6 +390,7 @@ impl<'l> Router<'l> {
         log: &'l mut dyn FnMut(Level, &str),
     ) -> Result<Self, RunError> {
         let loaded = plan::load(&config, folder)?;
+        let filters = Filters::load(&config, folder)?;
         let ports = plan::ports(&config);
         let mut predecessor = takeover::meet(&config, log)?;
         // Open the taps first, because they are devices, which the kernel must report in the dump below.
@@ -413,6 +418,7 @@ impl<'l> Router<'l> {
         let mut hops = Hops::default();
         let mut plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops)?;
         plan.warnings.iter().for_each(|warning| log(Level::Warning, warning));
+        filters.enter(&mut plan.fabric);
         let (mut feeds, mut counts) = (Feeds::new(&config), vec![Dual::default(); vrfs.len()]);
         let own = std::mem::take(&mut plan.routes);
         let near = (&*plan.fabric.interfaces, &plan.devices);
@@ -440,6 +446,7 @@ impl<'l> Router<'l> {
         let mut router = Self {
             folder: folder.to_owned(),
             loaded,
+            filters,
             machine,
             netlink,
             filter,
@@ -807,6 +814,7 @@ impl<'l> Router<'l> {
         let feeds = &mut self.feeds;
         let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, Some(own), usize::MAX);
         plan.fabric.hops = self.hops.all().to_vec();
+        self.filters.enter(&mut plan.fabric);
         // Publish the fabric before the routes. Its next hops include the next hops of the old routes, but a worker with the old
         // fabric would not know the new ones.
         self.shared.own.set(plan::own_addresses(&self.config, &plan.fabric));
@@ -926,6 +934,7 @@ impl<'l> Router<'l> {
         // All that may fail is before anything changes, so that the old configuration stays in place: a file that cannot be loaded, a
         // port that cannot be opened, addresses that the filter has no room for.
         let loaded = plan::load(&config, &self.folder)?;
+        let filters = self.filters.again(&self.config, &config, &self.folder)?;
         let vrfs = plan::tables(&config, &self.vrfs)?;
         let added = self.kept.open(&change, &config, self.filter.as_ref(), &self.folder)?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
@@ -938,10 +947,12 @@ impl<'l> Router<'l> {
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
         self.feeds.rib().limit_paths(Some(config.path_bytes));
         self.config = config;
+        let before = std::mem::replace(&mut self.filters, filters).sets;
         self.loaded = loaded;
         self.vrfs = vrfs;
         self.kept.remove(&change);
         self.take_up(plan)?;
+        self.filters.go_on_from(&before);
         // Threads know the new ports now. Their sockets get the devices that are there.
         self.kept.add(added);
         self.follow_devices();

@@ -106,6 +106,7 @@ fn answer(
         ["stats"] => send(&mut answer, &stats(router))?,
         ["neigh"] => send(&mut answer, &neighbours(router))?,
         ["feeds"] => send(&mut answer, &feed_state::feeds(router))?,
+        ["filters"] => send(&mut answer, &router.filter_counts())?,
         ["verify"] => {
             stream.set_nonblocking(false)?;
             return router.verify.begin(stream);

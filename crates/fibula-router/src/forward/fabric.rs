@@ -1,8 +1,11 @@
 //! The configuration of forwarding: ports, interfaces, VRFs and next hops. A fabric is built whole and never changed. A new
 //! configuration makes a new fabric, which workers take up between two bursts.
 
+use std::sync::Arc;
+
 use fibula::Table;
 
+use crate::acl::RuleSet;
 use crate::packet::ethernet::Mac;
 use crate::packet::flow::{self, FlowHash};
 use crate::packet::ipv6;
@@ -232,13 +235,17 @@ pub struct Fabric {
     pub martians: Martians,
     /// The router's own addresses, which no packet that it forwards has as its source.
     pub own: Own,
+    /// The rules for packets that are forwarded.
+    pub forward_rules: Option<Arc<RuleSet>>,
+    /// The rules for packets to the router itself.
+    pub local_rules: Option<Arc<RuleSet>>,
 }
 
 impl Fabric {
     /// Returns the same fabric with these next hops.
     #[must_use]
     pub fn with_hops(&self, hops: &[Option<Hop>]) -> Self {
-        let Self { ports, interfaces, vrfs, hops: _, hash, bridge, icmp_rate, martians, own } = self;
+        let Self { ports, interfaces, vrfs, hops: _, hash, bridge, icmp_rate, martians, own, .. } = self;
         Self {
             ports: ports.clone(),
             interfaces: interfaces.clone(),
@@ -249,6 +256,8 @@ impl Fabric {
             icmp_rate: *icmp_rate,
             martians: *martians,
             own: own.clone(),
+            forward_rules: self.forward_rules.clone(),
+            local_rules: self.local_rules.clone(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Results of the first pass over a burst.
 
+use crate::acl::{self, HeaderFields};
 use crate::drops::DropReason;
-use crate::io::Received;
+use crate::io::{Offload, Received};
 use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
 use crate::packet::flow::{self, Flow};
 use crate::packet::martian::Martians;
@@ -34,6 +35,7 @@ pub(super) struct Item {
     pub(super) protocol: u8,
     pub(super) fragment: bool,
     pub(super) later_fragment: bool,
+    pub(super) more_fragments: bool,
     pub(super) dont_fragment: bool,
     pub(super) routing_0: bool,
     pub(super) label: u32,
@@ -62,6 +64,36 @@ impl Item {
             ports,
             protocol: if whole { self.protocol } else { 0 },
             label: self.label,
+        }
+    }
+
+    /// Returns the fields that rules test. `output` is the interface by which the packet leaves.
+    #[inline]
+    pub(super) fn fields(&self, packet: &[u8], offload: &Offload, output: Option<u16>) -> HeaderFields {
+        let upper = self.upper.and_then(|at| packet.get(at..)).unwrap_or_default();
+        let (ports, tcp_flags, icmp) = acl::upper(self.protocol, self.v6, upper);
+        // Rules are about packets as they are on the wire.
+        let len = match offload.segment {
+            0 => self.len,
+            segment => usize::from(segment) + usize::from(offload.headers),
+        };
+        // An IPv6 packet may have 40 bytes more than the field can say, and no rule tells those apart.
+        let length = u16::try_from(len).unwrap_or(u16::MAX);
+        let dont = !self.v6 && self.dont_fragment;
+        HeaderFields {
+            v6: self.v6,
+            source: self.source,
+            destination: self.destination,
+            protocol: self.protocol,
+            ports,
+            tcp_flags,
+            icmp,
+            length,
+            dscp: acl::dscp(packet, self.v6),
+            fragment: acl::fragment(dont, self.fragment, self.later_fragment, self.more_fragments),
+            input: self.interface,
+            output,
+            vrf: self.vrf as u16,
         }
     }
 
@@ -148,6 +180,7 @@ fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
     item.header = parsed.header;
     item.fragment = parsed.is_fragment();
     item.later_fragment = parsed.is_later_fragment();
+    item.more_fragments = parsed.more_fragments();
     item.upper = (!item.later_fragment).then_some(parsed.header);
     item.ttl = parsed.ttl;
     item.protocol = parsed.protocol;
@@ -168,6 +201,7 @@ fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
     item.header = ipv6::HEADER;
     item.fragment = upper.fragment;
     item.later_fragment = upper.later_fragment;
+    item.more_fragments = upper.more_fragments;
     item.upper = upper.offset;
     item.ttl = parsed.hop_limit;
     item.protocol = upper.protocol;

@@ -7,6 +7,7 @@ use fibula::Reader;
 use fibula::live::{Pinned, TableError, TableKey};
 use fibula::net::NextHop;
 
+use crate::acl::{Action, FoundBurst, RuleSet, WorkerCounts};
 use crate::count::PortCounters;
 use crate::drops::DropReason;
 use crate::io::{BURST, Io};
@@ -103,6 +104,32 @@ pub struct Worker {
     items: Vec<Item>,
     routes: Box<[Option<NextHop>; BURST]>,
     sources: Box<[Option<NextHop>; BURST]>,
+    /// The rules of the fabric, with this worker's counters.
+    forward_rules: Option<Rules>,
+    pub(super) local_rules: Option<Rules>,
+    /// What the rules need of each item's addresses.
+    found: Box<FoundBurst>,
+}
+
+/// Rules, and a worker's counters of them.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    set: Arc<RuleSet>,
+    counts: Arc<WorkerCounts>,
+}
+
+impl Rules {
+    /// Takes up the rules of a fabric. Counters go on while the rules are the same.
+    fn take_up(place: &mut Option<Self>, set: Option<&Arc<RuleSet>>) {
+        let is_same = match (&place, set) {
+            (Some(rules), Some(set)) => Arc::ptr_eq(&rules.set, set),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            *place = set.map(|set| Self { set: Arc::clone(set), counts: set.join() });
+        }
+    }
 }
 
 /// `look_up` keeps the remaining frames of a burst as the bits of a `u64`.
@@ -126,7 +153,7 @@ impl Worker {
         assert!(counters.len() >= fabric.ports.len(), "counters for every port");
         let largest = fabric.interfaces.iter().map(|interface| interface.mtu).max().unwrap_or(0).max(1500);
         let icmp = counters.iter().map(|_| Bucket::new(fabric.icmp_rate.0, fabric.icmp_rate.1)).collect();
-        Ok(Self {
+        let mut worker = Self {
             readers: readers(&fabric)?,
             version,
             taken: Arc::new(AtomicU64::new(version)),
@@ -142,7 +169,12 @@ impl Worker {
             items: vec![Item::default(); BURST],
             routes: Box::new([None; BURST]),
             sources: Box::new([None; BURST]),
-        })
+            forward_rules: None,
+            local_rules: None,
+            found: Box::default(),
+        };
+        worker.take_up_rules();
+        Ok(worker)
     }
 
     /// Returns the cell in which the worker notes the version of the fabric that it has taken up.
@@ -174,7 +206,13 @@ impl Worker {
             self.taken.store(version, Ordering::Release);
             let (rate, burst) = self.fabric.icmp_rate;
             self.icmp.iter_mut().for_each(|bucket| *bucket = Bucket::new(rate, burst));
+            self.take_up_rules();
         }
+    }
+
+    fn take_up_rules(&mut self) {
+        Rules::take_up(&mut self.forward_rules, self.fabric.forward_rules.as_ref());
+        Rules::take_up(&mut self.local_rules, self.fabric.local_rules.as_ref());
     }
 
     /// Receives a burst from a port and handles it. Returns the number of frames. `now_ns` must come from a clock that never goes
@@ -196,9 +234,16 @@ impl Worker {
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
             let count = self.sort(io, &mut items, port, received, now_ns);
             self.look_up(&items[..count]);
+            if let Some(rules) = &self.forward_rules {
+                let addresses = |index: usize| {
+                    let item: &Item = &items[index];
+                    (item.v6, item.source, item.destination)
+                };
+                rules.set.look_up(count, addresses, &mut self.found);
+            }
             for (number, item) in items[..count].iter().enumerate() {
                 let (route, source) = (self.routes[number], self.sources[number]);
-                if let Err(refused) = self.route(io, &fabric, item, route, source, now_ns) {
+                if let Err(refused) = self.route(io, &fabric, (number, item), route, source, now_ns) {
                     self.refuse(io, port, item, refused, now_ns);
                 }
             }
@@ -320,7 +365,7 @@ impl Worker {
         &mut self,
         io: &mut impl Io,
         fabric: &Fabric,
-        item: &Item,
+        (number, item): (usize, &Item),
         route: Option<NextHop>,
         source: Option<NextHop>,
         now_ns: u64,
@@ -339,6 +384,9 @@ impl Worker {
             return Ok(());
         }
         may_leave(fabric, io, item, source)?;
+        if self.forward_rules.is_some() {
+            self.filter(io, number, item, hop, now_ns)?;
+        }
         match hop {
             Hop::Via { interface, gateway } => {
                 self.forward(io, fabric, item, *interface, Some(*gateway), now_ns)
@@ -351,6 +399,22 @@ impl Worker {
         }
     }
 
+    /// Applies the rules for packets that are forwarded. Packets that a route discards are not about to leave, so no rule judges them.
+    #[inline]
+    fn filter(
+        &self,
+        io: &mut impl Io,
+        number: usize,
+        item: &Item,
+        hop: &Hop,
+        now_ns: u64,
+    ) -> Result<(), Refused> {
+        let (Some(rules), Some(out)) = (&self.forward_rules, hop.interface()) else { return Ok(()) };
+        let frame = io.frame(item.index);
+        let packet = item.fields(&frame.bytes[item.range()], &frame.offload, Some(out));
+        refusal(rules.set.judge(&packet, self.found.get(number), &rules.counts, now_ns))
+    }
+
     /// Gives a frame to the machine's kernel, or drops it if the port has none.
     pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, index: usize, otherwise: DropReason) {
         let counters = &self.counters[port];
@@ -361,6 +425,16 @@ impl Worker {
         } else {
             counters.drop(DropReason::HostFull);
         }
+    }
+}
+
+/// Returns what an action means for a packet.
+#[inline]
+pub(super) fn refusal(action: Action) -> Result<(), Refused> {
+    match action {
+        Action::Permit | Action::Count => Ok(()),
+        Action::Deny => Err(DropReason::FilterDeny.into()),
+        Action::Reject => Err(Refused::telling(DropReason::FilterReject, Problem::Prohibited)),
     }
 }
 

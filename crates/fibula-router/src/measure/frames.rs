@@ -5,7 +5,7 @@ use core::fmt;
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::martian::Martians;
 use crate::packet::toeplitz::{KEY, Redirection};
-use crate::packet::{ipv4, ipv6};
+use crate::packet::{ipv4, ipv6, u16_at, u32_at};
 
 use super::network::mac;
 
@@ -90,6 +90,22 @@ impl Frames {
         }
         let headers = headers.iter().copied().cycle().take(count).collect();
         Ok(Self { headers, bytes: bytes - FCS })
+    }
+
+    /// Gives the packets these source addresses, in turn. Packets of another family than the addresses stay as they are.
+    pub fn set_sources(&mut self, keys: Keys<'_>) {
+        for (number, frame) in self.headers.iter_mut().enumerate() {
+            match keys {
+                Keys::V4(keys) if !keys.is_empty() && frame[14] >> 4 == 4 => {
+                    let (to, len) = (u32_at(frame, 30), usize::from(u16_at(frame, 16)));
+                    ipv4::write(&mut frame[14..34], len, 64, UDP, keys[number % keys.len()], to);
+                }
+                Keys::V6(keys) if !keys.is_empty() && frame[14] >> 4 == 6 => {
+                    frame[22..38].copy_from_slice(&keys[number % keys.len()].to_be_bytes());
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Returns no packets, for a port that only sends.

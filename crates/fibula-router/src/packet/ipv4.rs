@@ -54,6 +54,13 @@ impl Ipv4 {
         self.fragment & OFFSET != 0
     }
 
+    /// Returns whether the packet is a part of a datagram and not its last.
+    #[inline]
+    #[must_use]
+    pub const fn more_fragments(&self) -> bool {
+        self.fragment & MORE_FRAGMENTS != 0
+    }
+
     /// Returns whether the packet is a part of a datagram that would be longer than any may be.
     #[inline]
     #[must_use]

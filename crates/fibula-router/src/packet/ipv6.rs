@@ -66,6 +66,8 @@ pub struct Upper {
     pub fragment: bool,
     /// Whether the packet is a part of a datagram and not its first.
     pub later_fragment: bool,
+    /// Whether the packet is a part of a datagram and not its last.
+    pub more_fragments: bool,
     /// Whether there is a routing header of type 0.
     pub routing_0: bool,
 }
@@ -80,6 +82,7 @@ pub fn upper(packet: &[u8], next_header: u8) -> Upper {
         offset: Some(HEADER),
         fragment: false,
         later_fragment: false,
+        more_fragments: false,
         routing_0: false,
     };
     let mut at = HEADER;
@@ -105,6 +108,7 @@ pub fn upper(packet: &[u8], next_header: u8) -> Upper {
                 let field = u16_at(extension, 2);
                 upper.fragment |= field & 0xfff9 != 0;
                 upper.later_fragment |= field & 0xfff8 != 0;
+                upper.more_fragments |= field & 1 != 0;
             }
             _ => {}
         }

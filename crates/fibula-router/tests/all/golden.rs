@@ -4,6 +4,7 @@
 //! case NAME                 begins a case: a fresh router of the network in testdata/router/README.md
 //! in PORT LAYERS            a frame is received
 //! wait MILLISECONDS         time passes
+//! rule RULE                 a rule for packets that are forwarded, before the first frame
 //! own PORT ADDRESS...       these addresses of the router are new: it looks whether another station has them
 //! out PORT LAYERS           a frame that must have been sent, in order for each port
 //! host PORT LAYERS          a frame that must have been given to the kernel
@@ -12,7 +13,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use fibula_router::acl::{Action, LogRate, PrefixLists, Rule, RuleSet};
 use fibula_router::count::Made;
 use fibula_router::drops::DropReason;
 use fibula_router::io::memory::Frame;
@@ -31,6 +34,19 @@ fn play(case: &Case) -> Result<(), String> {
     let mut last = Vec::new();
     let (mut out, mut host): (BTreeMap<usize, Vec<Words>>, BTreeMap<usize, Vec<Words>>) = Default::default();
     let mut counts = BTreeMap::new();
+    let rules = case.lines.iter().filter_map(|(_, line)| line.strip_prefix("rule "));
+    let rules: Vec<Rule> = rules
+        .map(|rule| rule.parse().map_err(|error| format!("{rule}: {error}")))
+        .collect::<Result<_, _>>()?;
+    if !rules.is_empty() {
+        let mut fabric = (*network.shared.fabric()).clone();
+        let lists = PrefixLists::default();
+        let rules = RuleSet::compile(rules, Action::Permit, LogRate::default(), &lists, &|_, name| {
+            Some(port(name) as u16)
+        });
+        fabric.forward_rules = Some(Arc::new(rules.map_err(|error| error.to_string())?));
+        network.shared.replace(fabric);
+    }
     for (number, line) in &case.lines {
         let (word, rest) = line.split_once(' ').ok_or(format!("line {number}: too short"))?;
         let (first, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -42,6 +58,7 @@ fn play(case: &Case) -> Result<(), String> {
                 network.io.ports[port(first)].input.push_back(frame);
                 network.run();
             }
+            "rule" => {}
             "wait" => network.wait(frames::number(first)),
             "own" => {
                 let keys = text.split(' ').map(|address| match address.contains(':') {

@@ -4,6 +4,7 @@ mod golden;
 mod hostile;
 mod pipeline;
 mod replace;
+mod rules;
 mod stages;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,0 +1,232 @@
+//! What rules cost a packet: 64-byte frames of IPv4 and IPv6 through the whole pipeline, with ports in memory, with and without rules.
+//!
+//! `cargo run --release -p fibula-router --example rules -- [--passes N] [--record FILE]`. There are 100 rules over 10 prefix lists with
+//! 100,000 prefixes of each family, over ports, protocols, lengths and interfaces; packets are from and to random addresses, of which
+//! half are in a list. Passes with and without rules alternate, and the median of the differences of their processor times is shown: the
+//! cost of the rules. One more measurement has a single rule that tests a port.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use fibula::Table;
+use fibula::net::{IpPrefix, NextHop, Prefix};
+use fibula_router::acl::{Action, LogRate, PrefixLists, RuleSet};
+use fibula_router::forward::{Shared, Worker};
+use fibula_router::io::BURST;
+use fibula_router::measure::{FrameRing, Frames, Keys, counters, network};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+
+const PACKETS: usize = 1 << 16;
+const LISTS: usize = 10;
+const PREFIXES: usize = 100_000;
+const RULES: usize = 100;
+
+/// A small generator with a good spread (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Returns a random IPv4 address that may be forwarded, and an IPv6 address.
+fn addresses(random: &mut Random) -> (u32, u128) {
+    let v4 = (16 + (random.next() % 80) as u32) << 24 | random.next() as u32 & 0xff_ffff;
+    (v4, 0x2000_u128 << 112 | u128::from(random.next()) << 52 | u128::from(random.next() >> 12))
+}
+
+fn prefixes(random: &mut Random, v6: bool) -> Vec<IpPrefix> {
+    let prefix = |_| {
+        let (v4, wide) = addresses(random);
+        match v6 {
+            true => IpPrefix::V6(Prefix::of(wide, [32, 44, 48, 48, 64][random.next() as usize % 5])),
+            false => IpPrefix::V4(Prefix::of(v4, [16, 20, 22, 24, 24, 24, 32][random.next() as usize % 7])),
+        }
+    };
+    (0..PREFIXES).map(prefix).collect()
+}
+
+/// Returns an address below a prefix, or any.
+fn near(random: &mut Random, prefixes: &[IpPrefix]) -> (u32, u128) {
+    let (v4, v6) = addresses(random);
+    if random.next().is_multiple_of(2) {
+        return (v4, v6);
+    }
+    match prefixes[random.next() as usize % prefixes.len()] {
+        IpPrefix::V4(prefix) => (prefix.addr() | v4 & (prefix.addr() ^ prefix.last()), v6),
+        IpPrefix::V6(prefix) => (v4, prefix.addr() | v6 & (prefix.addr() ^ prefix.last())),
+    }
+}
+
+/// Returns 100 rules, of which the last few are about most packets.
+fn texts() -> Vec<String> {
+    let mut texts: Vec<String> = (0..RULES - 2)
+        .map(|number| {
+            let (list, port) = (number % LISTS, 1024 + 600 * number);
+            match number % 5 {
+                0 => format!("deny source @list{list} destination-port {port}-{}", port + 5),
+                1 => format!("permit destination @list{list} protocol tcp destination-port {number}"),
+                2 => format!(
+                    "count source @list{list} destination @list{} length 1000-1500",
+                    (list + 3) % LISTS
+                ),
+                3 => format!("deny protocol gre,esp source @list{list}"),
+                _ => format!("reject in port1 source-port {port},{number} destination @list{list}"),
+            }
+        })
+        .collect();
+    texts.push("permit protocol udp destination-port 53".into());
+    texts.push("permit any".into());
+    texts
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Returns the processor time of this thread that a pass over all packets takes, in nanoseconds a packet.
+fn pass(worker: &mut Worker, io: &mut FrameRing) -> f64 {
+    let now = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    };
+    io.renew();
+    let begin = now();
+    for _ in 0..PACKETS / BURST {
+        worker.burst(io, 0, 1);
+    }
+    (now() - begin) / PACKETS as f64
+}
+
+fn measure(v6: bool, passes: usize) -> Vec<(&'static str, f64)> {
+    let mut random = Random(7);
+    let prefixes = prefixes(&mut random, v6);
+    let mut lists = PrefixLists::default();
+    for (number, part) in prefixes.chunks(PREFIXES / LISTS).enumerate() {
+        lists.add(&format!("list{number}"), part, None).expect("memory for a list");
+    }
+    let table = Table::new().expect("memory for a table");
+    for all in ["0.0.0.0/0", "::/0"] {
+        let hop = NextHop::try_from(1).expect("not zero");
+        table.insert(all.parse::<IpPrefix>().expect("a prefix"), hop).expect("memory for a route");
+    }
+    let shared = network(table, 1, false);
+    let to: Vec<_> = (0..PACKETS).map(|_| near(&mut random, &prefixes)).collect();
+    let from: Vec<_> = (0..PACKETS).map(|_| near(&mut random, &prefixes)).collect();
+    let narrow = |all: &[(u32, u128)]| all.iter().map(|both| both.0).collect::<Vec<_>>();
+    let wide = |all: &[(u32, u128)]| all.iter().map(|both| both.1).collect::<Vec<_>>();
+    let frames = match v6 {
+        false => Frames::new(Keys::V4(&narrow(&to)), None, PACKETS, 64, 0),
+        true => Frames::new(Keys::V6(&wide(&to)), None, PACKETS, 66, 0),
+    };
+    let mut frames = frames.expect("addresses to forward to");
+    match v6 {
+        false => frames.set_sources(Keys::V4(&narrow(&from))),
+        true => frames.set_sources(Keys::V6(&wide(&from))),
+    }
+    let find = |_, name: &str| name.strip_prefix("port").and_then(|number| number.parse().ok());
+    let compile = |texts: &[String]| {
+        let rules = texts.iter().map(|text| text.parse().expect("a rule")).collect();
+        RuleSet::compile(rules, Action::Permit, LogRate::default(), &lists, &find).expect("memory for rules")
+    };
+    let begin = std::time::Instant::now();
+    let all = compile(&texts());
+    let compiled = begin.elapsed().as_secs_f64() * 1e3;
+    let one = compile(&["deny destination-port 9".to_owned()]);
+    let mut io = FrameRing::new([frames]);
+    let mut bare = Worker::new(Arc::clone(&shared), counters(2)).expect("memory for a worker");
+    let (mut without, mut with, mut single) = (vec![], vec![], vec![]);
+    let with_rules = |rules: RuleSet| {
+        let mut fabric = (*shared.fabric()).clone();
+        fabric.forward_rules = Some(Arc::new(rules));
+        fabric
+    };
+    let shared_all = network_like(&shared, with_rules(all));
+    let shared_one = network_like(&shared, with_rules(one));
+    let mut filtered = Worker::new(shared_all, counters(2)).expect("memory for a worker");
+    let mut narrow_one = Worker::new(shared_one, counters(2)).expect("memory for a worker");
+    for _ in 0..passes {
+        let bare_ns = pass(&mut bare, &mut io);
+        with.push(pass(&mut filtered, &mut io) - bare_ns);
+        single.push(pass(&mut narrow_one, &mut io) - bare_ns);
+        without.push(bare_ns);
+    }
+    vec![
+        ("without rules", median(without)),
+        ("100 rules over 100,000 prefixes, more", median(with)),
+        ("one rule, more", median(single)),
+        ("compiling, milliseconds", compiled),
+    ]
+}
+
+/// Shares a fabric with the neighbours of another router.
+fn network_like(known: &Arc<Shared>, fabric: fibula_router::forward::fabric::Fabric) -> Arc<Shared> {
+    let shared = Shared::new(fabric, Default::default());
+    known.neighbours.for_each(|key, mac, _| {
+        if let Some(mac) = mac {
+            shared.neighbours.learn(key, mac, true, true, 0);
+        }
+    });
+    shared
+}
+
+/// Returns the name of the processor, as the system has it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name));
+        line.map_or(String::new(), |(_, value)| value.trim().to_owned())
+    };
+    format!("{}, family {}, model {}", field("model name"), field("cpu family"), field("model"))
+}
+
+fn main() -> ExitCode {
+    let (mut passes, mut path) = (51, None);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--passes" => passes = args.next().and_then(|count| count.parse().ok()).unwrap_or(passes),
+            "--record" => path = args.next(),
+            _ => {
+                eprintln!("usage: rules [--passes N] [--record FILE]");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
+    let mut measured = serde_json::Map::new();
+    for (v6, family) in [(false, "ipv4"), (true, "ipv6")] {
+        let rows = measure(v6, passes);
+        println!("{family}, nanoseconds a packet");
+        rows.iter().for_each(|(name, ns)| println!("  {name:<46}{ns:8.1}"));
+        let rows = rows.iter().map(|(name, ns)| ((*name).to_owned(), ((ns * 10.0).round() / 10.0).into()));
+        measured.insert(family.to_owned(), serde_json::Value::Object(rows.collect()));
+    }
+    let record = json!({
+        "what": "nanoseconds a packet that rules add, ports in memory (examples/rules.rs)",
+        "processor": processor(),
+        "processors": std::thread::available_parallelism().map_or(1, usize::from),
+        "load_before": load,
+        "prefixes_of_each_family": PREFIXES,
+        "lists": LISTS,
+        "rules": RULES,
+        "packets": PACKETS,
+        "passes": passes,
+        "measured": measured,
+    });
+    if let Some(path) = path
+        && let Err(error) = std::fs::write(&path, format!("{record:#}\n"))
+    {
+        eprintln!("{path}: {error}");
+        return ExitCode::from(3);
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,438 @@
+//! Rules compiled for bursts of packets.
+//!
+//! Each rule is a bit. For every field that some rule tests, the packet's value leads to a row of bits: the rules that the value does
+//! not exclude (bit vectors: Lakshman and Stiliadis, SIGCOMM 1998). Addresses find their row by a longest-prefix match over all prefixes
+//! of all rules, whole bursts at a time. The rows are combined by `and`, and the first bit that is left is the first rule that the packet
+//! passes. So a packet costs a lookup for each field, and an `and` for each field and 64 rules, wherever its rule is in the list.
+
+use std::sync::Arc;
+
+use fibula::net::NextHop;
+
+use super::condition::{Addresses, BothSets, Find, ValueTest, numbered};
+use super::count::{Counts, RuleCounts, WorkerCounts};
+use super::dimension::{Numbers, Prefixes, row};
+use super::fields::{Field, HeaderFields};
+use super::list::PrefixLists;
+use super::log::{Log, LogRate, Logged};
+use super::{Action, MOST_RULES, Rule, RuleError};
+use crate::io::BURST;
+
+/// The packets that a set of rules is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Packets that the router forwards.
+    Forward,
+    /// Packets for the router itself, and for the kernel of its machine.
+    Local,
+}
+
+impl Place {
+    /// Returns its name in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// The rule of a bit. A rule has two if it tests either port, one for each port.
+#[derive(Debug, Clone, Copy)]
+struct Bit {
+    rule: u16,
+    action: Action,
+    log: bool,
+}
+
+/// The numbers of the source and the destination address of a packet, see [`RuleSet::look_up`].
+pub(crate) type Found = (Option<NextHop>, Option<NextHop>);
+
+/// The numbers of the addresses of a burst.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundBurst([Found; BURST]);
+
+impl Default for FoundBurst {
+    fn default() -> Self {
+        Self([(None, None); BURST])
+    }
+}
+
+impl FoundBurst {
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Found {
+        self.0[index]
+    }
+}
+
+/// Addresses of one direction.
+#[derive(Debug)]
+struct Direction {
+    v4: Prefixes<u32>,
+    v6: Prefixes<u128>,
+}
+
+/// What the rules decide about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruling {
+    /// Permit, deny or reject.
+    pub action: Action,
+    /// Number of the rule that decided; `None` if no rule did, so that the default holds.
+    pub rule: Option<usize>,
+}
+
+/// Compiled rules with their counters.
+#[derive(Debug)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    default: Action,
+    words: usize,
+    bits: Box<[Bit]>,
+    source: Option<Direction>,
+    destination: Option<Direction>,
+    /// Rows of IPv4 and of IPv6, where rules test the family.
+    families: Option<[Vec<u64>; 2]>,
+    numbers: Box<[(Field, Numbers)]>,
+    counts: Counts,
+    log: Log,
+}
+
+/// A bit before it is compiled: its tests by field.
+struct Draft<'r> {
+    bit: Bit,
+    rule: &'r Rule,
+    tests: Vec<(Field, ValueTest)>,
+}
+
+impl Draft<'_> {
+    fn tests(&self, field: Field) -> bool {
+        self.tests.iter().any(|test| test.0 == field)
+    }
+
+    fn passes(&self, field: Field, value: u16) -> bool {
+        self.tests.iter().filter(|test| test.0 == field).all(|test| test.1.contains(value))
+    }
+}
+
+impl RuleSet {
+    /// Compiles rules, for packets of which the default is `default`.
+    ///
+    /// # Errors
+    /// When there are more than [`MOST_RULES`], when a name is unknown, or when the rules need too much memory.
+    pub fn compile(
+        rules: Vec<Rule>,
+        default: Action,
+        rate: LogRate,
+        lists: &PrefixLists,
+        find: &Find<'_>,
+    ) -> Result<Self, RuleError> {
+        if rules.len() > MOST_RULES {
+            return Err(RuleError(format!("{} rules: there may be {MOST_RULES}", rules.len())));
+        }
+        let mut drafts = Vec::new();
+        for (number, rule) in rules.iter().enumerate() {
+            let tests = rule.condition.tests.iter();
+            let tests = tests.map(|(field, test)| Ok((*field, numbered(*field, test, find)?)));
+            let tests = tests.collect::<Result<Vec<_>, RuleError>>()?;
+            let bit = Bit { rule: number as u16, action: rule.action, log: rule.log };
+            let fields = match rule.condition.tests(Field::Port) {
+                true => &[Field::SourcePort, Field::DestinationPort][..],
+                false => &[Field::Port],
+            };
+            for &port in fields {
+                let either = |(field, test): &(Field, ValueTest)| match field {
+                    Field::Port => (port, test.clone()),
+                    _ => (*field, test.clone()),
+                };
+                drafts.push(Draft { bit, rule, tests: tests.iter().map(either).collect() });
+            }
+        }
+        let words = drafts.len().div_ceil(64);
+        let all = |wanted: &dyn Fn(&Draft<'_>) -> bool| {
+            row(words, drafts.iter().enumerate().filter(|draft| wanted(draft.1)).map(|draft| draft.0))
+        };
+        let mut numbers = Vec::new();
+        for &field in Field::ALL {
+            let tested: Vec<usize> = (0..drafts.len()).filter(|&bit| drafts[bit].tests(field)).collect();
+            if tested.is_empty() {
+                continue;
+            }
+            let others = all(&|draft| !draft.tests(field));
+            let starts = starts(field, tested.iter().flat_map(|&bit| &drafts[bit].tests));
+            let passes = |bit: usize, value: u16| drafts[bit].passes(field, value);
+            numbers.push((field, Numbers::compile(words, field.most(), starts, &others, &tested, passes)?));
+        }
+        let family = |v6: bool| all(&|draft| draft.rule.condition.v6.is_none_or(|wanted| wanted == v6));
+        let has_family = rules.iter().any(|rule| rule.condition.v6.is_some());
+        let direction =
+            |addresses: fn(&Rule) -> Option<&Addresses>| direction(words, &drafts, lists, addresses);
+        Ok(Self {
+            source: direction(|rule| rule.condition.source.as_ref())?,
+            destination: direction(|rule| rule.condition.destination.as_ref())?,
+            families: has_family.then(|| [family(false), family(true)]),
+            numbers: numbers.into(),
+            bits: drafts.iter().map(|draft| draft.bit).collect(),
+            words,
+            default,
+            counts: Counts::new(rules.len()),
+            log: Log::new(rate),
+            rules,
+        })
+    }
+
+    /// Returns the rules, in order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns the default.
+    #[must_use]
+    pub const fn default_action(&self) -> Action {
+        self.default
+    }
+
+    /// Returns the counts of each rule, and at the end those of packets that no rule decided.
+    #[must_use]
+    pub fn counts(&self) -> Vec<RuleCounts> {
+        self.counts.sums()
+    }
+
+    /// Adds the counts of earlier rules to those of equal rules here.
+    pub fn go_on_from(&self, earlier: &Self) {
+        let counts = earlier.counts();
+        let mut left: Vec<bool> = vec![true; earlier.rules.len()];
+        for (number, rule) in self.rules.iter().enumerate() {
+            let same = (0..earlier.rules.len()).find(|&at| left[at] && earlier.rules[at] == *rule);
+            if let Some(at) = same {
+                left[at] = false;
+                self.counts.add_before(number, counts[at]);
+            }
+        }
+        self.counts.add_before(self.rules.len(), counts[earlier.rules.len()]);
+    }
+
+    /// Makes the counters of one more worker.
+    #[must_use]
+    pub fn join(&self) -> Arc<WorkerCounts> {
+        self.counts.join()
+    }
+
+    /// Takes the packets that rules want in the log, and the number of those that were left out since the last call.
+    #[must_use]
+    pub fn take_logged(&self) -> (Vec<Logged>, u64) {
+        self.log.take()
+    }
+
+    /// Looks up the addresses of `count` packets, whose family, source and destination `packet` returns.
+    #[inline]
+    pub(crate) fn look_up(
+        &self,
+        count: usize,
+        packet: impl Fn(usize) -> (bool, u128, u128),
+        found: &mut FoundBurst,
+    ) {
+        if let Some(direction) = &self.source {
+            direction.look_up(
+                count,
+                |index| (packet(index).0, packet(index).1),
+                |index, number| {
+                    found.0[index].0 = number;
+                },
+            );
+        }
+        if let Some(direction) = &self.destination {
+            direction.look_up(
+                count,
+                |index| (packet(index).0, packet(index).2),
+                |index, number| {
+                    found.0[index].1 = number;
+                },
+            );
+        }
+    }
+
+    /// Decides about a packet, counts it and notes it for the log. `found` are the numbers of its addresses.
+    #[inline]
+    pub(crate) fn judge(
+        &self,
+        packet: &HeaderFields,
+        found: Found,
+        counts: &WorkerCounts,
+        now_ns: u64,
+    ) -> Action {
+        let bytes = u64::from(packet.length);
+        let ruling = self.decide(packet, found, |bit| {
+            counts.add(usize::from(bit.rule), bytes);
+            if bit.log {
+                self.log.note(usize::from(bit.rule), packet, now_ns);
+            }
+        });
+        if ruling.rule.is_none() {
+            counts.add(self.rules.len(), bytes);
+        }
+        ruling.action
+    }
+
+    /// Decides about a packet without counting it. `passed` is called with the number of each rule that the packet passes, up to the
+    /// one that decides.
+    pub fn explain(&self, packet: &HeaderFields, mut passed: impl FnMut(usize)) -> Ruling {
+        let mut found = FoundBurst::default();
+        self.look_up(1, |_| (packet.v6, packet.source, packet.destination), &mut found);
+        self.decide(packet, found.get(0), |bit| passed(usize::from(bit.rule)))
+    }
+
+    #[inline]
+    fn decide(&self, packet: &HeaderFields, found: Found, mut passed: impl FnMut(&Bit)) -> Ruling {
+        const EMPTY: &[u64] = &[];
+        // The rows of all fields that are tested: source, destination, family, and the others.
+        let mut rows = [EMPTY; 3 + Field::COUNT];
+        let mut count = 0;
+        let mut put = |row| {
+            rows[count] = row;
+            count += 1;
+        };
+        if let Some(direction) = &self.source {
+            put(direction.row(packet.v6, found.0));
+        }
+        if let Some(direction) = &self.destination {
+            put(direction.row(packet.v6, found.1));
+        }
+        if let Some(families) = &self.families {
+            put(&families[usize::from(packet.v6)]);
+        }
+        for (field, numbers) in &self.numbers {
+            put(numbers.row(packet.get(*field)));
+        }
+        let mut last = None;
+        for word in 0..self.words {
+            let mut bits = u64::MAX;
+            for row in &rows[..count] {
+                bits &= row[word];
+            }
+            while bits != 0 {
+                // Bits above the last rule are set where no field is tested.
+                let Some(bit) = self.bits.get(word * 64 + bits.trailing_zeros() as usize) else { break };
+                bits &= bits - 1;
+                // A rule with two bits is passed once.
+                if last == Some(bit.rule) {
+                    continue;
+                }
+                last = Some(bit.rule);
+                passed(bit);
+                if bit.action != Action::Count {
+                    return Ruling { action: bit.action, rule: Some(usize::from(bit.rule)) };
+                }
+            }
+        }
+        Ruling { action: self.default, rule: None }
+    }
+}
+
+impl Direction {
+    #[inline]
+    fn look_up(
+        &self,
+        count: usize,
+        address: impl Fn(usize) -> (bool, u128),
+        mut put: impl FnMut(usize, Option<NextHop>),
+    ) {
+        let (mut v4, mut v6) = ([0u32; BURST], [0u128; BURST]);
+        let (mut places, mut at, mut end) = ([0u8; BURST], 0, BURST);
+        // IPv4 from the front of `places`, IPv6 from its end.
+        for index in 0..count.min(BURST) {
+            let (is_v6, address) = address(index);
+            if is_v6 {
+                end -= 1;
+                places[end] = index as u8;
+                v6[BURST - 1 - end] = address;
+            } else {
+                places[at] = index as u8;
+                v4[at] = address as u32;
+                at += 1;
+            }
+        }
+        let mut found = [None; BURST];
+        if at > 0 {
+            self.v4.look_up(&v4[..at], &mut found[..at]);
+            (0..at).for_each(|key| put(usize::from(places[key]), found[key]));
+        }
+        let wide = BURST - end;
+        if wide > 0 {
+            self.v6.look_up(&v6[..wide], &mut found[..wide]);
+            (0..wide).for_each(|key| put(usize::from(places[BURST - 1 - key]), found[key]));
+        }
+    }
+
+    #[inline]
+    fn row(&self, v6: bool, found: Option<NextHop>) -> &[u64] {
+        if v6 { self.v6.row(found) } else { self.v4.row(found) }
+    }
+}
+
+/// Returns the values from which on other tests of a field may pass.
+fn starts<'t>(field: Field, tests: impl Iterator<Item = &'t (Field, ValueTest)>) -> Vec<u16> {
+    let mut starts = Vec::new();
+    for (_, test) in tests.filter(|test| test.0 == field) {
+        match test {
+            ValueTest::Ranges { ranges, .. } => {
+                starts.extend(
+                    ranges.iter().flat_map(|&(first, last)| [Some(first), last.checked_add(1)]).flatten(),
+                );
+            }
+            // Each value may differ.
+            ValueTest::Bits(_) => starts.extend(0..=field.most()),
+            ValueTest::Names { .. } => {}
+        }
+    }
+    starts
+}
+
+/// Compiles the addresses of one direction; `None` if no rule tests them.
+fn direction(
+    words: usize,
+    drafts: &[Draft<'_>],
+    lists: &PrefixLists,
+    addresses: fn(&Rule) -> Option<&Addresses>,
+) -> Result<Option<Direction>, RuleError> {
+    let mut sets: Vec<Arc<BothSets>> = Vec::new();
+    let mut names: Vec<(&str, u32)> = Vec::new();
+    // For each bit that tests the addresses, its sets, and whether all others are meant.
+    let mut tested: Vec<(usize, Vec<u32>, bool)> = Vec::new();
+    for (bit, draft) in drafts.iter().enumerate() {
+        let Some(addresses) = addresses(draft.rule) else { continue };
+        let mut own = Vec::new();
+        if !addresses.prefixes.is_empty() {
+            let mut inline = BothSets::default();
+            addresses.prefixes.iter().try_for_each(|&prefix| inline.insert(prefix))?;
+            own.push(sets.len() as u32);
+            sets.push(Arc::new(inline));
+        }
+        for name in &addresses.lists {
+            let number = match names.iter().find(|known| known.0 == name) {
+                Some(known) => known.1,
+                None => {
+                    sets.push(lists.get(name)?);
+                    names.push((name, sets.len() as u32 - 1));
+                    sets.len() as u32 - 1
+                }
+            };
+            own.push(number);
+        }
+        tested.push((bit, own, addresses.negated));
+    }
+    if tested.is_empty() {
+        return Ok(None);
+    }
+    let others: Vec<usize> = (0..drafts.len()).filter(|&bit| addresses(drafts[bit].rule).is_none()).collect();
+    let passing = |inside: &[u32]| {
+        let passes = |own: &[u32]| own.iter().any(|set| inside.binary_search(set).is_ok());
+        let tested = tested.iter().filter(|(_, own, negated)| passes(own) != *negated);
+        row(words, others.iter().copied().chain(tested.map(|test| test.0)))
+    };
+    Ok(Some(Direction {
+        v4: Prefixes::compile(words, sets.iter().map(|set| &set.v4), passing)?,
+        v6: Prefixes::compile(words, sets.iter().map(|set| &set.v6), passing)?,
+    }))
+}

@@ -1,0 +1,387 @@
+//! RuleLines and prefix lists of the configuration.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fibula::net::{HostBits, IpPrefix};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::read::{Text, choice, number, unique};
+use super::{Backend, Config, ConfigError};
+use crate::acl::{Action, Field, LogRate, MOST_RULES, Place, PrefixLists, Rule, RuleSet, ValueTest};
+
+/// The table `[filter]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct FilterKeys {
+    forward: RuleKeys,
+    local: RuleKeys,
+    log_rate: Option<Spanned<u32>>,
+    log_burst: Option<Spanned<u32>>,
+}
+
+/// The tables `[filter.forward]` and `[filter.local]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RuleKeys {
+    default: Option<Spanned<String>>,
+    rules: Vec<Spanned<String>>,
+}
+
+/// A line of `[[prefix_list]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListLine {
+    name: Spanned<String>,
+    #[serde(default)]
+    prefixes: Vec<Spanned<String>>,
+    file: Option<PathBuf>,
+}
+
+/// RuleLines for the packets of one place, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleLines {
+    /// What holds for packets that no rule decides: permit, deny or reject.
+    pub default: Action,
+    /// The rules, each with its line in the file.
+    pub rules: Vec<(Rule, usize)>,
+}
+
+impl Default for RuleLines {
+    fn default() -> Self {
+        Self { default: Action::Permit, rules: Vec::new() }
+    }
+}
+
+impl RuleLines {
+    /// Returns whether all packets pass uncounted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.default == Action::Permit
+    }
+}
+
+/// A named list of prefixes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrefixList {
+    /// Name.
+    pub name: String,
+    /// Prefixes in the configuration.
+    pub prefixes: Vec<IpPrefix>,
+    /// A file with more of them, relative to the folder of the configuration file.
+    pub file: Option<PathBuf>,
+    /// Line in the configuration file.
+    pub line: usize,
+}
+
+/// The filter of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FilterLines {
+    /// RuleLines for packets that are forwarded.
+    pub forward: RuleLines,
+    /// RuleLines for packets to the router itself.
+    pub local: RuleLines,
+    /// How many packets are logged.
+    pub log_rate: LogRate,
+    /// The lists that rules may name.
+    pub lists: Vec<PrefixList>,
+}
+
+/// The compiled rules of a configuration.
+#[derive(Debug, Clone, Default)]
+pub struct RuleSets {
+    /// RuleLines for packets that are forwarded; `None` if all pass uncounted.
+    pub forward: Option<Arc<RuleSet>>,
+    /// RuleLines for packets to the router itself.
+    pub local: Option<Arc<RuleSet>>,
+    /// The number of prefixes of each list.
+    pub lists: BTreeMap<String, usize>,
+}
+
+impl RuleSets {
+    /// Returns the rules of a place.
+    #[must_use]
+    pub const fn of(&self, place: Place) -> Option<&Arc<RuleSet>> {
+        match place {
+            Place::Forward => self.forward.as_ref(),
+            Place::Local => self.local.as_ref(),
+        }
+    }
+}
+
+pub(super) fn read(
+    text: &Text<'_>,
+    config: &Config,
+    keys: &FilterKeys,
+    lines: &[ListLine],
+) -> Result<FilterLines, ConfigError> {
+    let usual = LogRate::default();
+    let mut filter = FilterLines {
+        log_rate: LogRate {
+            rate: number(text, keys.log_rate.as_ref(), usual.rate, 0, 10_000, "filter.log_rate")?,
+            burst: number(text, keys.log_burst.as_ref(), usual.burst, 0, 10_000, "filter.log_burst")?,
+        },
+        ..FilterLines::default()
+    };
+    for line in lines {
+        unique(text, "prefix list", &line.name, lines.iter().map(|other| &other.name))?;
+        let name = line.name.get_ref();
+        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ',') {
+            return Err(text.error(&line.name, "the name of a prefix list is one word, without commas"));
+        }
+        let prefix = |place: &Spanned<String>| {
+            IpPrefix::parse(place.get_ref().as_bytes(), HostBits::Refuse)
+                .map_err(|error| text.error(place, format!("'{}': {}", place.get_ref(), error.reason())))
+        };
+        filter.lists.push(PrefixList {
+            name: name.clone(),
+            prefixes: line.prefixes.iter().map(prefix).collect::<Result<_, _>>()?,
+            file: line.file.clone(),
+            line: text.line(&line.name.span()),
+        });
+    }
+    filter.forward = rules(text, config, &filter.lists, Place::Forward, &keys.forward)?;
+    filter.local = rules(text, config, &filter.lists, Place::Local, &keys.local)?;
+    let place = |keys: &RuleKeys| {
+        let default = keys.default.as_ref().map(|place| text.line(&place.span()));
+        keys.rules.first().map(|place| text.line(&place.span())).or(default)
+    };
+    if config.bridge && !(filter.forward.is_empty() && filter.local.is_empty()) {
+        let line = place(&keys.forward).or_else(|| place(&keys.local));
+        return Err(ConfigError {
+            line,
+            reason: "a bridge has no filter: its frames pass as they are".into(),
+        });
+    }
+    if let (false, Some(line)) = (filter.local.is_empty(), config.interfaces.iter().find(|line| past(line))) {
+        let reason = format!(
+            "filter.local: interface '{}' has back end {}, where the kernel takes packets to the machine past the router: use nftables' hook 'input' for it",
+            line.name,
+            line.backend.name()
+        );
+        return Err(ConfigError { line: place(&keys.local), reason });
+    }
+    Ok(filter)
+}
+
+/// Returns whether the kernel has an interface's packets to the machine, whatever the router does with them.
+fn past(line: &super::Interface) -> bool {
+    matches!(line.backend, Backend::Xdp { .. })
+        || matches!(line.backend, Backend::Packet { .. }) && line.vlan == 0
+}
+
+fn rules(
+    text: &Text<'_>,
+    config: &Config,
+    lists: &[PrefixList],
+    place: Place,
+    keys: &RuleKeys,
+) -> Result<RuleLines, ConfigError> {
+    let defaults = [("permit", Action::Permit), ("deny", Action::Deny), ("reject", Action::Reject)];
+    let name = place.name();
+    let default = choice(text, &format!("filter.{name}.default"), keys.default.as_ref(), defaults)?;
+    let mut rules = Vec::new();
+    for (number, line) in keys.rules.iter().enumerate() {
+        let wrong = |reason: &dyn core::fmt::Display| {
+            text.error(line, format!("rule {} of filter.{name}: {reason}", number + 1))
+        };
+        let rule: Rule = line.get_ref().parse().map_err(|error| wrong(&error))?;
+        if let Some(reason) = unknown(config, lists, place, &rule) {
+            return Err(wrong(&reason));
+        }
+        if number >= MOST_RULES {
+            return Err(wrong(&format!("there may be {MOST_RULES} rules")));
+        }
+        rules.push((rule, text.line(&line.span())));
+    }
+    Ok(RuleLines { default, rules })
+}
+
+/// Returns what a rule names that the configuration does not have.
+fn unknown(config: &Config, lists: &[PrefixList], place: Place, rule: &Rule) -> Option<String> {
+    let addresses = [&rule.condition.source, &rule.condition.destination];
+    for name in addresses.into_iter().flatten().flat_map(|addresses| &addresses.lists) {
+        if !lists.iter().any(|list| list.name == *name) {
+            return Some(format!("no prefix list '{name}': add a [[prefix_list]] of this name"));
+        }
+    }
+    if place == Place::Local && rule.condition.tests(Field::Out) {
+        return Some("'out' is for filter.forward: packets to the router leave by no interface".into());
+    }
+    for (field, test) in &rule.condition.tests {
+        let ValueTest::Names { names, .. } = test else { continue };
+        let kind = if *field == Field::Vrf { "VRF" } else { "interface" };
+        if let Some(name) = names.iter().find(|name| find(config, *field, name).is_none()) {
+            return Some(format!("{}: no {kind} '{name}'", field.name()));
+        }
+    }
+    None
+}
+
+/// Returns the number of an interface or a VRF.
+fn find(config: &Config, field: Field, name: &str) -> Option<u16> {
+    let number = match field {
+        Field::Vrf => config.vrfs.iter().position(|vrf| vrf == name),
+        _ => config.interface(name),
+    };
+    number.and_then(|number| u16::try_from(number).ok())
+}
+
+impl Config {
+    /// Returns the number of an interface ([`Field::In`], [`Field::Out`]) or of a VRF by its name.
+    #[must_use]
+    pub fn number_of(&self, field: Field, name: &str) -> Option<u16> {
+        find(self, field, name)
+    }
+
+    /// Reads the prefix lists, whose files are relative to `folder`.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or has a line that is not a prefix.
+    pub fn prefix_lists(&self, folder: &Path) -> Result<PrefixLists, ConfigError> {
+        let mut lists = PrefixLists::default();
+        for list in &self.filter.lists {
+            let file = list.file.as_ref().map(|file| folder.join(file));
+            lists.add(&list.name, &list.prefixes, file.as_deref()).map_err(|error| ConfigError {
+                line: Some(list.line),
+                reason: format!("prefix list '{}': {error}", list.name),
+            })?;
+        }
+        Ok(lists)
+    }
+
+    /// Reads the prefix lists, and compiles the rules.
+    ///
+    /// # Errors
+    /// As [`prefix_lists`](Self::prefix_lists), and when rules need too much memory.
+    pub fn rule_sets(&self, folder: &Path) -> Result<RuleSets, ConfigError> {
+        let lists = self.prefix_lists(folder)?;
+        let compile = |place: Place, rules: &RuleLines| {
+            if rules.is_empty() {
+                return Ok(None);
+            }
+            let (texts, rate) =
+                (rules.rules.iter().map(|rule| rule.0.clone()).collect(), self.filter.log_rate);
+            let find = |field: Field, name: &str| find(self, field, name);
+            let set = RuleSet::compile(texts, rules.default, rate, &lists, &find);
+            set.map(|set| Some(Arc::new(set))).map_err(|error| ConfigError {
+                line: rules.rules.first().map(|rule| rule.1),
+                reason: format!("filter.{}: {error}", place.name()),
+            })
+        };
+        Ok(RuleSets {
+            forward: compile(Place::Forward, &self.filter.forward)?,
+            local: compile(Place::Local, &self.filter.local)?,
+            lists: lists.iter().map(|(name, len)| (name.to_owned(), len)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "\
+[filter]
+log_rate = 5
+
+[filter.forward]
+default = \"deny\"
+rules = [
+  \"permit established in wan\",
+  \"permit protocol tcp destination @servers destination-port 80,443\",
+]
+
+[[prefix_list]]
+name = \"servers\"
+prefixes = [\"192.0.2.0/24\"]
+
+[[interface]]
+name = \"wan\"
+backend = \"tap\"
+device = \"tap0\"
+";
+
+    #[test]
+    fn rules_and_lists_are_read() {
+        let config = Config::parse(GOOD).unwrap();
+        assert_eq!((config.filter.forward.default, config.filter.forward.rules.len()), (Action::Deny, 2));
+        assert_eq!(config.filter.forward.rules[1].1, 8, "the line of a rule");
+        assert_eq!(
+            (config.filter.log_rate, config.filter.local.is_empty()),
+            (LogRate { rate: 5, burst: 20 }, true)
+        );
+        let sets = config.rule_sets(Path::new("")).unwrap();
+        assert!(sets.forward.is_some() && sets.local.is_none());
+        assert_eq!(sets.lists["servers"], 1);
+        // No rules and no default but the usual one: nothing in the way of packets.
+        let none = Config::parse(&GOOD[GOOD.find("[[prefix_list]]").unwrap()..]).unwrap();
+        assert!(none.rule_sets(Path::new("")).unwrap().forward.is_none());
+    }
+
+    #[test]
+    fn mistakes_have_their_line_and_reason() {
+        for (from, to, line, part) in [
+            (
+                "established in wan",
+                "established in lan",
+                7,
+                "rule 1 of filter.forward: in: no interface 'lan'",
+            ),
+            ("protocol tcp", "protocol tpc", 8, "rule 2 of filter.forward: protocol: 'tpc' is not"),
+            ("@servers", "@server", 8, "no prefix list 'server': add a [[prefix_list]]"),
+            ("\"deny\"", "\"drop\"", 5, "filter.forward.default: must be one of 'permit', 'deny', 'reject'"),
+            ("192.0.2.0/24", "192.0.2.1/24", 13, "'192.0.2.1/24': "),
+            ("\"servers\"", "\"my servers\"", 12, "one word, without commas"),
+            ("log_rate = 5", "log_rate = 50000", 2, "filter.log_rate: must be from 0 to 10000"),
+            ("[filter.forward]", "[filter.forwards]", 4, "unknown field `forwards`"),
+            (
+                "[filter.forward]",
+                "[filter.local]\nrules = [\"permit out wan\"]\n[filter.forward]",
+                5,
+                "'out' is for",
+            ),
+            (
+                "[filter.forward]",
+                "[[interface]]\nname = \"lan\"\nbackend = \"af-packet\"\ndevice = \"eth0\"\n[filter.local]\nrules = [\"deny any\"]\n[filter.forward]",
+                9,
+                "filter.local: interface 'lan' has back end af-packet",
+            ),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = Config::parse(&GOOD.replacen(from, to, 1)).unwrap_err();
+            assert_eq!(error.line, Some(line), "{from} -> {to}: {error:?}");
+            assert!(error.reason.contains(part), "{from} -> {to}: {error:?}");
+        }
+        let bridge = format!(
+            "mode = \"bridge\"\n{GOOD}[[interface]]\nname = \"b\"\nbackend = \"tap\"\ndevice = \"tap1\"\n"
+        );
+        let error = Config::parse(&bridge).unwrap_err();
+        assert_eq!(
+            (error.line, error.reason.as_str()),
+            (Some(8), "a bridge has no filter: its frames pass as they are")
+        );
+    }
+
+    #[test]
+    fn files_of_prefixes_are_read_and_mistakes_have_their_line() {
+        let folder = std::env::temp_dir().join(format!("fibula-lists-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config =
+            Config::parse(&GOOD.replace("prefixes = [", "file = \"list.txt\"\nprefixes = [")).unwrap();
+        let missing = config.rule_sets(&folder).unwrap_err();
+        assert!(missing.line == Some(12) && missing.reason.contains("list.txt: "), "{missing}");
+        std::fs::write(
+            folder.join("list.txt"),
+            "# ours\n10.0.0.0/8 AS 1\n\n192.0.2.0/24 # again\n2001:db8::1\n",
+        )
+        .unwrap();
+        assert_eq!(config.rule_sets(&folder).unwrap().lists["servers"], 3);
+        std::fs::write(folder.join("list.txt"), "10.0.0.0/8\n10.0.0.1/8\n").unwrap();
+        let wrong = config.rule_sets(&folder).unwrap_err();
+        assert!(wrong.reason.contains("list.txt: line 2: '10.0.0.1/8': "), "{wrong}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
