@@ -1,5 +1,6 @@
 //! Options of `fibula router`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -62,6 +63,8 @@ pub(super) enum RouterCommand {
     Feeds(RouterShowArgs),
     /// Show the rules for packets and how many packets each was about
     Filters(RouterShowArgs),
+    Explain(RouterExplainArgs),
+    Trace(RouterTraceArgs),
     Verify(RouterVerifyArgs),
     /// Say what this machine lacks for a router, and what to do about it
     Doctor(RouterDoctorArgs),
@@ -90,6 +93,97 @@ pub(super) struct RouterShowArgs {
     /// Show again every second, until interrupted
     #[arg(long)]
     pub(super) watch: bool,
+}
+
+/// Say what becomes of a packet that comes by an interface, and why, without sending it
+///
+/// Prints the steps of the packet: interface, VRF, route, rule, next hop, neighbour and the way out, or the reason for which it is
+/// dropped and what to do about it. The packet has a TTL of 64; TCP begins a connection, and ICMP is a ping.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  the packet is forwarded, delivered or answered, or waits for its neighbour
+  1  the packet is dropped
+  2  wrong use
+  3  no router answers, or it has no such interface
+
+Examples:
+  fibula router explain 192.0.2.9 198.51.100.1 --in lan
+  fibula router explain 192.0.2.9 198.51.100.1 --in lan --protocol tcp --dport 443")]
+pub(super) struct RouterExplainArgs {
+    /// The source address
+    #[arg(value_name = "SRC")]
+    pub(super) source: IpAddr,
+
+    /// The destination address
+    #[arg(value_name = "DST")]
+    pub(super) destination: IpAddr,
+
+    /// The interface on which the packet comes
+    #[arg(long = "in", value_name = "INTERFACE")]
+    pub(super) input: String,
+
+    /// The protocol, by name or number; tcp with a port, else icmp or icmpv6
+    #[arg(long, value_name = "P")]
+    pub(super) protocol: Option<String>,
+
+    /// The source port
+    #[arg(long, value_name = "N")]
+    pub(super) sport: Option<u16>,
+
+    /// The destination port
+    #[arg(long, value_name = "N")]
+    pub(super) dport: Option<u16>,
+
+    /// The code point of differentiated services, by name or number
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(super) dscp: String,
+
+    /// The control socket of the router; --router=PATH is the same
+    #[arg(long, alias = "router", value_name = "PATH", default_value = SOCKET)]
+    pub(super) socket: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Show what becomes of packets as they come, and why
+///
+/// Prints the steps of each of the first packets that FILTER matches, as `explain` does. FILTER has the form of a rule's condition:
+/// `any` (the default), or tests such as `source 192.0.2.0/24 protocol tcp destination-port 443`. Each thread traces at most 200 packets a
+/// second; the last line says how many were left out.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  packets were traced
+  1  no packet matched
+  2  wrong use
+  3  no router answers, another trace runs, or the filter is wrong
+
+Examples:
+  fibula router trace
+  fibula router trace destination 198.51.100.1 protocol tcp --count 3")]
+pub(super) struct RouterTraceArgs {
+    /// Which packets
+    #[arg(value_name = "FILTER")]
+    pub(super) filter: Vec<String>,
+
+    /// Most packets
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(super) count: u64,
+
+    /// Most seconds
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(super) seconds: u64,
+
+    /// The control socket of the router; --router=PATH is the same
+    #[arg(long, alias = "router", value_name = "PATH", default_value = SOCKET)]
+    pub(super) socket: PathBuf,
+
+    /// Print JSON, a line for each packet
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// Compare the RIB, the tables that packets are looked up in and the kernel's tables

@@ -18,6 +18,8 @@ mod show;
 mod supervisor;
 #[cfg(target_os = "linux")]
 mod verify;
+#[cfg(target_os = "linux")]
+mod why;
 
 use std::process::ExitCode;
 
@@ -50,6 +52,8 @@ fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Neigh(args)), _) => show::run(args, show::What::Neighbours),
         (Some(RouterCommand::Feeds(args)), _) => show::run(args, show::What::Feeds),
         (Some(RouterCommand::Filters(args)), _) => show::run(args, show::What::Filters),
+        (Some(RouterCommand::Explain(args)), _) => why::explain(args),
+        (Some(RouterCommand::Trace(args)), _) => why::trace(args),
         (Some(RouterCommand::Verify(args)), _) => verify::run(args),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),

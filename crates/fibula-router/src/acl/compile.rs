@@ -275,6 +275,13 @@ impl RuleSet {
         ruling.action
     }
 
+    /// Like [`judge`](Self::judge), for one packet, whose addresses are looked up here.
+    pub(crate) fn judge_one(&self, packet: &HeaderFields, counts: &WorkerCounts, now_ns: u64) -> Action {
+        let mut found = FoundBurst::default();
+        self.look_up(1, |_| (packet.v6, packet.source, packet.destination), &mut found);
+        self.judge(packet, found.get(0), counts, now_ns)
+    }
+
     /// Decides about a packet without counting it. `passed` is called with the number of each rule that the packet passes, up to the
     /// one that decides.
     pub fn explain(&self, packet: &HeaderFields, mut passed: impl FnMut(usize)) -> Ruling {

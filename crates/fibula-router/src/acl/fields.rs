@@ -161,3 +161,19 @@ impl HeaderFields {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_in_the_guide() {
+        let guide =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/router.md"));
+        let guide = guide.expect("docs/guide/router.md");
+        for field in Field::ALL {
+            let row = format!("| `{}` | {} |", field.name(), field.meaning());
+            assert!(guide.contains(&row), "docs/guide/router.md lacks this row:\n{row}");
+        }
+    }
+}

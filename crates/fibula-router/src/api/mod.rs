@@ -1,7 +1,7 @@
 //! Answers of the control socket: the router writes these structs, and `fibula router` reads them.
 //!
 //! A question is a line of text, and its answer a line of JSON. A listing (`show`) has a line for each route and one with their number
-//! at the end. [`read`] reads a line.
+//! at the end, and `trace` likewise. [`read`] reads a line.
 //!
 //! | question | answer |
 //! |---|---|
@@ -9,6 +9,8 @@
 //! | `neigh` | a list of [`Neighbour`] |
 //! | `feeds` | a list of [`Feed`] |
 //! | `filters` | [`Filters`] |
+//! | `explain SOURCE DESTINATION INTERFACE PROTOCOL SOURCE-PORT DESTINATION-PORT DSCP` | [`Explanation`] |
+//! | `trace COUNT SECONDS FILTER` | an [`Explanation`] a line, then [`TraceEnd`] |
 //! | `verify` | [`Comparison`] |
 //! | `get VRF ADDRESS [changes]` | [`FoundRoute`] |
 //! | `show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]` | a [`ListedRoute`] a line, then [`ListingEnd`] |
@@ -66,6 +68,7 @@ mod filters;
 mod neighbours;
 mod routes;
 mod stats;
+mod trace;
 mod verify;
 
 use core::fmt;
@@ -80,6 +83,7 @@ pub use routes::{
     Change, ChangeKind, FoundRoute, ListedRoute, ListingEnd, Member, NextHop, NextHopWord, Way,
 };
 pub use stats::{Counters, DifferenceCounts, PortStats, Stats, VerifyStats, VrfStats};
+pub use trace::{Explanation, PacketOutcome, Step, StepKind, TraceEnd};
 pub use verify::{Comparison, Difference, MetricRoute};
 
 /// A question that the router does not answer.

@@ -384,4 +384,18 @@ device = \"tap0\"
         assert!(wrong.reason.contains("list.txt: line 2: '10.0.0.1/8': "), "{wrong}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[test]
+    fn the_rules_of_the_guide_are_rules() {
+        let guide =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/router.md"));
+        let guide = guide.expect("docs/guide/router.md");
+        let start = guide.find("[filter.forward]\n").expect("an example of rules");
+        let text = &guide[start..start + guide[start..].find("```").expect("its end")];
+        let interface = |name: &str| {
+            format!("[[interface]]\nname = \"{name}\"\nbackend = \"tap\"\ndevice = \"{name}\"\n")
+        };
+        let config = Config::parse(&format!("{text}{}{}", interface("lan"), interface("wan"))).unwrap();
+        assert_eq!((config.filter.forward.rules.len(), config.filter.lists[0].prefixes.len()), (8, 4));
+    }
 }

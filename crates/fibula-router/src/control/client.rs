@@ -11,7 +11,8 @@ use fibula::net::IpPrefix;
 use serde::de::DeserializeOwned;
 
 use crate::api::{
-    self, AnswerError, Comparison, Feed, Filters, FoundRoute, ListedRoute, ListingEnd, Neighbour, Stats,
+    self, AnswerError, Comparison, Explanation, Feed, Filters, FoundRoute, ListedRoute, ListingEnd,
+    Neighbour, Stats, TraceEnd,
 };
 
 /// How long the client waits for an answer, or for the next line of a listing.
@@ -88,6 +89,62 @@ pub fn feeds(socket: &Path) -> Result<Answered<Vec<Feed>>, AskError> {
 /// When no router answers at `socket`, or it answers something else.
 pub fn filters(socket: &Path) -> Result<Answered<Filters>, AskError> {
     ask(socket, "filters", PATIENCE)
+}
+
+/// Queries what would become of a packet that comes by an interface.
+///
+/// # Errors
+/// When no router answers at `socket`, when it refuses, or when it answers something else.
+pub fn explain(socket: &Path, packet: &PacketQuestion<'_>) -> Result<Answered<Explanation>, AskError> {
+    let PacketQuestion { source, destination, input, protocol, ports, dscp } = packet;
+    let question =
+        format!("explain {source} {destination} {input} {protocol} {} {} {dscp}", ports.0, ports.1);
+    ask(socket, &question, PATIENCE)
+}
+
+/// A packet that nobody sends.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketQuestion<'n> {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Name of the interface on which it comes.
+    pub input: &'n str,
+    /// Protocol: a name or a number.
+    pub protocol: &'n str,
+    /// Source and destination port.
+    pub ports: (u16, u16),
+    /// Code point: a name or a number.
+    pub dscp: &'n str,
+}
+
+/// Traces the first `count` packets that a filter matches, for at most so many seconds. Calls `each` with every packet.
+///
+/// # Errors
+/// When no router answers at `socket`, when it refuses, or when its answer ends early or is something else. Also returns the
+/// errors of `each`.
+pub fn trace<E: From<AskError>>(
+    socket: &Path,
+    (count, seconds): (u64, u64),
+    filter: &str,
+    mut each: impl FnMut(&Answered<Explanation>) -> Result<(), E>,
+) -> Result<Answered<TraceEnd>, E> {
+    let no_answer = |error| AskError::NoAnswer(socket.to_owned(), error);
+    let patience = Duration::from_secs(seconds) + PATIENCE;
+    let stream = send(socket, &format!("trace {count} {seconds} {filter}"), patience).map_err(no_answer)?;
+    for line in BufReader::new(stream).lines() {
+        let line = line.map_err(no_answer)?;
+        match api::read::<Explanation>(&line) {
+            Ok(answer) => each(&Answered { answer, line })?,
+            // The end is a line of another form, so a trace without it was cut off.
+            Err(error) => match api::read::<TraceEnd>(&line) {
+                Ok(answer) => return Ok(Answered { answer, line }),
+                Err(_) => return Err(AskError::Answer(error).into()),
+            },
+        }
+    }
+    Err(no_answer(io::ErrorKind::UnexpectedEof.into()).into())
 }
 
 /// Makes the router compare everything. This takes minutes if the kernel's tables are large.

@@ -70,6 +70,8 @@ pub enum ControlError {
     Address(String),
     /// This text is not a prefix.
     Prefix(String, PrefixError),
+    /// A question has a wrong word: which, and why.
+    Question(String),
     /// A question lacks words: its form.
     Form(&'static str),
 }
@@ -101,6 +103,7 @@ impl fmt::Display for ControlError {
             Self::NoFeed(name) => write!(f, "no feed '{name}': 'fibula router feeds' lists them"),
             Self::Address(text) => write!(f, "'{text}' is not an IP address"),
             Self::Prefix(text, error) => write!(f, "'{text}': {}", error.reason()),
+            Self::Question(reason) => f.write_str(reason),
             Self::Form(form) => f.write_str(form),
         }
     }

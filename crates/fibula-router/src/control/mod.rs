@@ -27,6 +27,7 @@ mod routes;
 mod socket;
 mod takeover;
 mod threads;
+mod trace;
 pub mod verify;
 
 use core::fmt;
@@ -229,6 +230,7 @@ struct Router<'l> {
     folder: std::path::PathBuf,
     loaded: Vec<Loaded>,
     filters: Filters,
+    trace: Option<trace::Running>,
     machine: Machine,
     netlink: Netlink,
     filter: Option<Filter>,
@@ -344,6 +346,7 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
         }
         router.ask_kernel(&mut asked);
         router.follow_filters();
+        router.end_trace();
         for question in std::iter::from_fn(|| doors.next()).take(QUESTIONS) {
             match question {
                 Question::Control(stream, line) => socket.answer(&mut router, &doors, stream, &line),
@@ -447,6 +450,7 @@ impl<'l> Router<'l> {
             folder: folder.to_owned(),
             loaded,
             filters,
+            trace: None,
             machine,
             netlink,
             filter,

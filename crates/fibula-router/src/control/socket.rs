@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::answer::{refuse, send};
 use super::doors::{Caller, Doors};
 use super::routes::{self, Listing};
-use super::{Router, feed_state, takeover};
+use super::{Router, feed_state, takeover, trace};
 use crate::api;
 use crate::count::{Made, PortCounters, Totals};
 use crate::drops::DropReason as Reason;
@@ -107,6 +107,11 @@ fn answer(
         ["neigh"] => send(&mut answer, &neighbours(router))?,
         ["feeds"] => send(&mut answer, &feed_state::feeds(router))?,
         ["filters"] => send(&mut answer, &router.filter_counts())?,
+        ["explain", ref words @ ..] => match trace::explain(router, words) {
+            Ok(found) => send(&mut answer, &found)?,
+            Err(error) => refuse(&mut answer, error.to_string())?,
+        },
+        ["trace", ref words @ ..] => return router.begin_trace(stream, words),
         ["verify"] => {
             stream.set_nonblocking(false)?;
             return router.verify.begin(stream);

@@ -97,6 +97,15 @@ impl Item {
         }
     }
 
+    /// Returns whether this is a message of neighbour discovery from this link, to which no rules apply: without them, the link is dead.
+    pub(super) fn is_nd(&self, packet: &[u8]) -> bool {
+        let kind = || self.upper.and_then(|at| packet.get(at));
+        self.v6
+            && self.ttl == 255
+            && self.protocol == ipv6::ICMPV6
+            && kind().is_some_and(|&kind| nd::is_nd(kind))
+    }
+
     /// Returns whether packets with this source are never forwarded.
     pub(super) fn is_martian_source(&self, accepted: Martians) -> bool {
         match self.v6 {
@@ -122,6 +131,8 @@ pub(super) enum Class {
     Nd,
     /// Give it to the kernel, if the interface has one. Otherwise drop it for this reason.
     Host(DropReason),
+    /// The same for an IP packet, which the rules for packets to the router judge first.
+    HostIp(DropReason),
     /// Treat it as the router's own without a lookup, because it has a link-local destination.
     Local,
 }
@@ -217,13 +228,13 @@ fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
 #[inline]
 fn scope_v4(destination: u32, accepted: Martians) -> Class {
     if ipv4::is_multicast(destination) {
-        return Class::Host(DropReason::Multicast);
+        return Class::HostIp(DropReason::Multicast);
     }
     if destination == u32::MAX {
-        return Class::Host(DropReason::NoHost);
+        return Class::HostIp(DropReason::NoHost);
     }
     if ipv4::is_martian_destination(destination, accepted) {
-        return Class::Host(DropReason::MartianDestination);
+        return Class::HostIp(DropReason::MartianDestination);
     }
     Class::Route
 }
@@ -244,10 +255,10 @@ fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, DropReaso
         }
     }
     if ipv6::is_multicast(item.destination) {
-        return Ok(Class::Host(DropReason::Multicast));
+        return Ok(Class::HostIp(DropReason::Multicast));
     }
     if ipv6::is_martian_destination(item.destination) {
-        return Ok(Class::Host(DropReason::MartianDestination));
+        return Ok(Class::HostIp(DropReason::MartianDestination));
     }
     // A link-local address means another station on each link, so it must not be looked up in the table of a VRF.
     if ipv6::is_link_local(item.destination) {

@@ -7,11 +7,13 @@ use crate::drops::DropReason;
 use crate::io::Io;
 use crate::neighbour::{Answer, Duty, Key, Probe};
 use crate::packet::ethernet::{ARP, IPV6, Mac};
+use crate::packet::icmp::MAX_MESSAGE;
 use crate::packet::nd::{self, Nd};
 use crate::packet::{arp, icmp, ipv4, ipv6, mld};
 
+use super::fabric::Fabric;
 use super::item::Item;
-use super::worker::Worker;
+use super::worker::{Refused, Worker, refusal};
 
 impl Worker {
     /// Handles an ARP packet of an interface whose neighbours the router resolves.
@@ -132,26 +134,16 @@ impl Worker {
     /// Handles a packet addressed to the router. It goes to the kernel, if the interface has one. Otherwise, the router answers
     /// pings.
     pub(super) fn local(&mut self, io: &mut impl Io, port: usize, item: &Item, now_ns: u64) {
+        if self.local_rules.is_some()
+            && let Err(refused) = self.judge_local(io, item, now_ns)
+        {
+            return self.refuse(io, port, item, refused, now_ns);
+        }
         if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
             return self.deliver(io, port, item.index, DropReason::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];
-        // Never answer frames sent to a group, because one packet would cause an answer of every router on the link. Nor a ping of a
-        // network's broadcast address, because it is nobody's to answer from (RFC 1122, section 3.2.1.3).
-        let is_own = || self.fabric.own.contains(item.vrf, false, item.destination);
-        let reply = if item.group || (!item.v6 && (item.is_martian_source(self.fabric.martians) || !is_own()))
-        {
-            None
-        } else if item.v6 {
-            let own = &self.fabric.interfaces[usize::from(item.interface)];
-            let ours = !ipv6::is_link_local(item.destination) || own.has_v6(item.destination);
-            let parsed = ipv6::parse(packet).ok().filter(|_| ours);
-            parsed.and_then(|parsed| icmp::echo_reply_v6(&mut self.message, packet, &parsed))
-        } else {
-            let parsed = ipv4::parse(packet).ok();
-            parsed.and_then(|parsed| icmp::echo_reply_v4(&mut self.message, packet, &parsed))
-        };
-        let Some(len) = reply else {
+        let Some(len) = reply(&self.fabric, item, packet, &mut self.message) else {
             self.counters[port].drop(DropReason::NoHost);
             return;
         };
@@ -166,6 +158,16 @@ impl Worker {
         if sent {
             self.counters[port].make(Made::EchoReply);
         }
+    }
+
+    /// Applies the rules for packets to the router.
+    #[cold]
+    pub(super) fn judge_local(&self, io: &mut impl Io, item: &Item, now_ns: u64) -> Result<(), Refused> {
+        let frame = io.frame(item.index);
+        let packet = &frame.bytes[item.range()];
+        let Some(rules) = self.local_rules.as_ref().filter(|_| !item.is_nd(packet)) else { return Ok(()) };
+        let packet = item.fields(packet, &frame.offload, None);
+        refusal(rules.set.judge_one(&packet, &rules.counts, now_ns))
     }
 
     /// Sends a request for a neighbour, or passes it to the kernel if the kernel resolves the neighbours of the interface.
@@ -244,6 +246,29 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         shared.own.tick(now_ns, &mut |duty| self.perform(io, duty));
         io.finish();
+    }
+}
+
+/// Writes the answer to a ping of the router into `message`, and returns its length; `None` for anything else.
+pub(super) fn reply(
+    fabric: &Fabric,
+    item: &Item,
+    packet: &[u8],
+    message: &mut [u8; MAX_MESSAGE],
+) -> Option<usize> {
+    // Never answer frames sent to a group, because one packet would cause an answer of every router on the link. Nor a ping of a
+    // network's broadcast address, because it is nobody's to answer from (RFC 1122, section 3.2.1.3).
+    let is_own = || fabric.own.contains(item.vrf, false, item.destination);
+    if item.group || (!item.v6 && (item.is_martian_source(fabric.martians) || !is_own())) {
+        None
+    } else if item.v6 {
+        let own = &fabric.interfaces[usize::from(item.interface)];
+        let ours = !ipv6::is_link_local(item.destination) || own.has_v6(item.destination);
+        let parsed = ipv6::parse(packet).ok().filter(|_| ours);
+        parsed.and_then(|parsed| icmp::echo_reply_v6(message, packet, &parsed))
+    } else {
+        let parsed = ipv4::parse(packet).ok();
+        parsed.and_then(|parsed| icmp::echo_reply_v4(message, packet, &parsed))
     }
 }
 

@@ -17,6 +17,7 @@ mod item;
 mod local;
 mod pending;
 mod send;
+pub mod trace;
 mod worker;
 
 pub use worker::{Shared, Worker};

@@ -30,20 +30,8 @@ impl Worker {
         let way = &fabric.interfaces[usize::from(out)];
         let port = fabric.interfaces[usize::from(item.interface)].port;
         let offload = io.frame(item.index).offload;
-        // Test the TTL before it is decremented: a packet with TTL 1 ends here (RFC 1812, section 5.3.1).
-        if item.ttl <= 1 {
-            return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
-        }
-        if item.is_link_local_source() && out != item.interface {
-            return Err(Refused::telling(DropReason::SourceScope, Problem::BeyondScope));
-        }
-        if !way.up {
-            return Err(Refused::telling(away(way), Problem::HostUnreachable));
-        }
-        if offload.segment != 0 && !io.segments(way.port) {
-            return Err(DropReason::OffloadUnsupported.into());
-        }
-        let split = does_not_fit(item, way.mtu, &offload)?;
+        let segments = offload.segment == 0 || io.segments(way.port);
+        let split = leaves(item, way, out, &offload, segments)?;
         let key = neighbour(out, gateway, item.v6, item.destination);
         // The packet is kept unchanged, with its old TTL, because an ICMP error about it must quote it as received.
         let sender = || Sender::of(item.interface, item.v6, item.source);
@@ -402,8 +390,34 @@ fn away(way: &Interface) -> DropReason {
     if way.missing { DropReason::InterfaceMissing } else { DropReason::InterfaceDown }
 }
 
+/// Checks whether a packet can leave by an interface, and returns whether it must be split for that. `segments` says whether the back end
+/// takes packets of several segments.
+#[inline]
+pub(super) fn leaves(
+    item: &Item,
+    way: &Interface,
+    out: u16,
+    offload: &Offload,
+    segments: bool,
+) -> Result<bool, Refused> {
+    // Test the TTL before it is decremented: a packet with TTL 1 ends here (RFC 1812, section 5.3.1).
+    if item.ttl <= 1 {
+        return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
+    }
+    if item.is_link_local_source() && out != item.interface {
+        return Err(Refused::telling(DropReason::SourceScope, Problem::BeyondScope));
+    }
+    if !way.up {
+        return Err(Refused::telling(away(way), Problem::HostUnreachable));
+    }
+    if offload.segment != 0 && !segments {
+        return Err(DropReason::OffloadUnsupported.into());
+    }
+    does_not_fit(item, way.mtu, offload)
+}
+
 /// Returns the neighbour that a packet is sent to.
-fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
+pub(super) fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
     match gateway {
         Some(Gateway::V4(address)) => Key::v4(out, address),
         Some(Gateway::V6(address)) => Key::v6(out, address),

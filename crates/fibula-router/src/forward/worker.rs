@@ -20,12 +20,14 @@ use crate::packet::options;
 use super::fabric::{Fabric, Hop, Urpf};
 use super::item::{Class, Item, classify};
 use super::pending::Pending;
+use super::trace::{self, Trace};
 
 /// State shared by all workers.
 #[derive(Debug)]
 pub struct Shared {
     fabric: Mutex<Arc<Fabric>>,
     version: AtomicU64,
+    trace: Mutex<Option<Arc<Trace>>>,
     /// The neighbours of all interfaces.
     pub neighbours: Neighbours,
     /// The router's own addresses on interfaces unknown to the kernel.
@@ -39,6 +41,7 @@ impl Shared {
         Arc::new(Self {
             fabric: Mutex::new(Arc::new(fabric)),
             version: AtomicU64::new(0),
+            trace: Mutex::default(),
             neighbours: Neighbours::new(limits),
             own: Own::default(),
         })
@@ -56,6 +59,16 @@ impl Shared {
         *self.fabric.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fabric);
         // Count after the fabric is in place, because a worker that sees the new version must find the new fabric.
         self.version.fetch_add(1, Ordering::Release) + 1
+    }
+
+    /// Begins a trace, or ends the one that runs. Workers notice before their next burst.
+    pub fn set_trace(&self, trace: Option<Arc<Trace>>) {
+        *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = trace;
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn trace(&self) -> Option<Arc<Trace>> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn version(&self) -> u64 {
@@ -109,13 +122,15 @@ pub struct Worker {
     pub(super) local_rules: Option<Rules>,
     /// What the rules need of each item's addresses.
     found: Box<FoundBurst>,
+    pub(super) trace: Option<Arc<Trace>>,
+    pub(super) trace_rate: Bucket,
 }
 
 /// Rules, and a worker's counters of them.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
-    set: Arc<RuleSet>,
-    counts: Arc<WorkerCounts>,
+    pub(super) set: Arc<RuleSet>,
+    pub(super) counts: Arc<WorkerCounts>,
 }
 
 impl Rules {
@@ -172,6 +187,8 @@ impl Worker {
             forward_rules: None,
             local_rules: None,
             found: Box::default(),
+            trace: None,
+            trace_rate: Bucket::new(trace::RATE.0, trace::RATE.1),
         };
         worker.take_up_rules();
         Ok(worker)
@@ -196,7 +213,13 @@ impl Worker {
         if version == self.version {
             return;
         }
+        self.trace = self.shared.trace();
         let fabric = self.shared.fabric();
+        if Arc::ptr_eq(&fabric, &self.fabric) {
+            self.version = version;
+            self.taken.store(version, Ordering::Release);
+            return;
+        }
         if let Ok(readers) = readers(&fabric)
             && fabric.ports.len() <= self.counters.len()
         {
@@ -232,7 +255,8 @@ impl Worker {
         } else if received > 0 {
             // Taken out for both passes, because packets borrow them while the rest of the worker changes.
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
-            let count = self.sort(io, &mut items, port, received, now_ns);
+            let traced = self.trace.is_some() && self.begin_trace(received, now_ns);
+            let count = self.sort(io, &mut items, port, (received, traced), now_ns);
             self.look_up(&items[..count]);
             if let Some(rules) = &self.forward_rules {
                 let addresses = |index: usize| {
@@ -243,8 +267,12 @@ impl Worker {
             }
             for (number, item) in items[..count].iter().enumerate() {
                 let (route, source) = (self.routes[number], self.sources[number]);
+                let sight = if traced { self.sight_routed(io, item, (route, source), now_ns) } else { None };
                 if let Err(refused) = self.route(io, &fabric, (number, item), route, source, now_ns) {
                     self.refuse(io, port, item, refused, now_ns);
+                }
+                if let Some(sight) = sight {
+                    self.report(port, sight);
                 }
             }
             self.items = items;
@@ -291,7 +319,7 @@ impl Worker {
         io: &mut impl Io,
         items: &mut [Item],
         port: usize,
-        received: usize,
+        (received, traced): (usize, bool),
         now_ns: u64,
     ) -> usize {
         let counters = Arc::clone(&self.counters);
@@ -302,9 +330,25 @@ impl Worker {
             bytes += frame.bytes.len() as u64;
             // An item that is not routed is overwritten by the next frame.
             let item = &mut items[count];
-            match classify(&self.fabric, port, index, &frame, item) {
-                Ok(Class::Route) => count += 1,
+            let class = classify(&self.fabric, port, index, &frame, item);
+            if let Ok(Class::Route) = class {
+                count += 1;
+                continue;
+            }
+            let sight = if traced { self.sight_unrouted(io, item, class, now_ns) } else { None };
+            match class {
+                Ok(Class::Route) => {}
                 Ok(Class::Host(otherwise)) => self.deliver(io, port, index, otherwise),
+                Ok(Class::HostIp(otherwise)) => {
+                    let judged = match self.local_rules {
+                        Some(_) => self.judge_local(io, item, now_ns),
+                        None => Ok(()),
+                    };
+                    match judged {
+                        Ok(()) => self.deliver(io, port, index, otherwise),
+                        Err(refused) => self.refuse(io, port, item, refused, now_ns),
+                    }
+                }
                 Ok(Class::Arp(interface, start)) => match self.arp(io, index, interface, start, now_ns) {
                     Ok(()) => counters.consumed.add(1),
                     Err(reason) => counters.drop(reason),
@@ -315,6 +359,9 @@ impl Worker {
                 },
                 Ok(Class::Local) => self.local(io, port, item, now_ns),
                 Err(reason) => counters.drop(reason),
+            }
+            if let Some(sight) = sight {
+                self.report(port, sight);
             }
         }
         counters.received.add(received as u64);
@@ -443,19 +490,23 @@ pub(super) fn refusal(action: Action) -> Result<(), Refused> {
 fn may_leave(fabric: &Fabric, io: &mut impl Io, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
     is_welcome(fabric, item, source)?;
     if item.header > 20 && !item.v6 {
-        let header = &io.frame(item.index).bytes[item.start..item.start + item.header];
-        options::check(header).map_err(|fault| {
-            let malformed = fault.reason == DropReason::Ipv4Options;
-            let problem = malformed.then_some(Problem::Parameter(fault.pointer));
-            Refused { reason: fault.reason, problem }
-        })?;
+        well_formed(&io.frame(item.index).bytes[item.start..item.start + item.header])?;
     }
     Ok(())
 }
 
+/// Checks the options of an IPv4 header.
+pub(super) fn well_formed(header: &[u8]) -> Result<(), Refused> {
+    options::check(header).map_err(|fault| {
+        let malformed = fault.reason == DropReason::Ipv4Options;
+        let problem = malformed.then_some(Problem::Parameter(fault.pointer));
+        Refused { reason: fault.reason, problem }
+    })
+}
+
 /// Checks a packet's source address.
 #[inline]
-fn is_welcome(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
+pub(super) fn is_welcome(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
     if item.group {
         return Err(DropReason::LinkBroadcast.into());
     }

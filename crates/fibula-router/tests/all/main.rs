@@ -8,3 +8,4 @@ mod rules;
 mod stages;
 #[path = "../support/mod.rs"]
 mod support;
+mod trace;
