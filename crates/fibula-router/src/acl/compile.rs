@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use fibula::net::NextHop;
-
+use super::burst::BurstRows;
 use super::condition::{Addresses, BothSets, Find, ValueTest, numbered};
 use super::count::{Counts, RuleCounts, WorkerCounts};
 use super::dimension::{Numbers, Prefixes, row};
@@ -16,7 +15,6 @@ use super::fields::{Field, HeaderFields};
 use super::list::PrefixLists;
 use super::log::{Log, LogRate, Logged};
 use super::{Action, MOST_RULES, Rule, RuleError};
-use crate::io::BURST;
 
 /// The packets that a set of rules is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,31 +44,11 @@ struct Bit {
     log: bool,
 }
 
-/// The numbers of the source and the destination address of a packet, see [`RuleSet::look_up`].
-pub(crate) type Found = (Option<NextHop>, Option<NextHop>);
-
-/// The numbers of the addresses of a burst.
-#[derive(Debug, Clone)]
-pub(crate) struct FoundBurst([Found; BURST]);
-
-impl Default for FoundBurst {
-    fn default() -> Self {
-        Self([(None, None); BURST])
-    }
-}
-
-impl FoundBurst {
-    #[inline]
-    pub(crate) fn get(&self, index: usize) -> Found {
-        self.0[index]
-    }
-}
-
 /// Addresses of one direction.
 #[derive(Debug)]
-struct Direction {
-    v4: Prefixes<u32>,
-    v6: Prefixes<u128>,
+pub(super) struct Direction {
+    pub(super) v4: Prefixes<u32>,
+    pub(super) v6: Prefixes<u128>,
 }
 
 /// What the rules decide about a packet.
@@ -89,11 +67,11 @@ pub struct RuleSet {
     default: Action,
     words: usize,
     bits: Box<[Bit]>,
-    source: Option<Direction>,
-    destination: Option<Direction>,
-    /// Rows of IPv4 and of IPv6, where rules test the family.
-    families: Option<[Vec<u64>; 2]>,
-    numbers: Box<[(Field, Numbers)]>,
+    pub(super) source: Option<Direction>,
+    pub(super) destination: Option<Direction>,
+    /// The row of IPv4 and then that of IPv6, where rules test the family.
+    pub(super) families: Option<Vec<u64>>,
+    pub(super) numbers: Box<[(Field, Numbers)]>,
     counts: Counts,
     log: Log,
 }
@@ -170,7 +148,7 @@ impl RuleSet {
         Ok(Self {
             source: direction(|rule| rule.condition.source.as_ref())?,
             destination: direction(|rule| rule.condition.destination.as_ref())?,
-            families: has_family.then(|| [family(false), family(true)]),
+            families: has_family.then(|| [family(false), family(true)].concat()),
             numbers: numbers.into(),
             bits: drafts.iter().map(|draft| draft.bit).collect(),
             words,
@@ -225,45 +203,49 @@ impl RuleSet {
         self.log.take()
     }
 
-    /// Looks up the addresses of `count` packets, whose family, source and destination `packet` returns.
-    #[inline]
-    pub(crate) fn look_up(
-        &self,
-        count: usize,
-        packet: impl Fn(usize) -> (bool, u128, u128),
-        found: &mut FoundBurst,
-    ) {
-        if let Some(direction) = &self.source {
-            direction.look_up(
-                count,
-                |index| (packet(index).0, packet(index).1),
-                |index, number| {
-                    found.0[index].0 = number;
-                },
-            );
-        }
-        if let Some(direction) = &self.destination {
-            direction.look_up(
-                count,
-                |index| (packet(index).0, packet(index).2),
-                |index, number| {
-                    found.0[index].1 = number;
-                },
-            );
-        }
+    /// Makes room for a worker's bursts.
+    pub(crate) fn burst_rows(&self) -> BurstRows {
+        let has_addresses = self.source.is_some() || self.destination.is_some() || self.families.is_some();
+        BurstRows::new(self.words, self.numbers.iter().map(|numbers| numbers.0), has_addresses)
     }
 
-    /// Decides about a packet, counts it and notes it for the log. `found` are the numbers of its addresses.
+    /// Decides about a packet of a burst that leaves by `output`, and counts it. `packet` returns its fields, for the log.
     #[inline]
     pub(crate) fn judge(
         &self,
-        packet: &HeaderFields,
-        found: Found,
+        (burst, place): (&BurstRows, usize),
+        (output, length): (u16, u16),
         counts: &WorkerCounts,
-        now_ns: u64,
+        mut log: impl FnMut(usize),
     ) -> Action {
+        let outs = match self.numbers.last() {
+            // The fields are in order, and this one is among the last two.
+            Some((Field::Out, outs)) => Some(outs),
+            _ => self.numbers.iter().rev().find(|numbers| numbers.0 == Field::Out).map(|numbers| &numbers.1),
+        };
+        let rows = [burst.row(place), outs.map_or(burst.row(place), |outs| outs.row(Some(output)))];
+        let ruling = self.first(&rows, |bit| {
+            counts.add(usize::from(bit.rule), u64::from(length));
+            if bit.log {
+                log(usize::from(bit.rule));
+            }
+        });
+        if ruling.rule.is_none() {
+            counts.add(self.rules.len(), u64::from(length));
+        }
+        ruling.action
+    }
+
+    /// Notes a packet for the log.
+    #[cold]
+    pub(crate) fn note(&self, rule: usize, packet: &HeaderFields, now_ns: u64) {
+        self.log.note(rule, packet, now_ns);
+    }
+
+    /// Decides about one packet, counts it and notes it for the log.
+    pub(crate) fn judge_one(&self, packet: &HeaderFields, counts: &WorkerCounts, now_ns: u64) -> Action {
         let bytes = u64::from(packet.length);
-        let ruling = self.decide(packet, found, |bit| {
+        let ruling = self.decide(packet, |bit| {
             counts.add(usize::from(bit.rule), bytes);
             if bit.log {
                 self.log.note(usize::from(bit.rule), packet, now_ns);
@@ -275,23 +257,13 @@ impl RuleSet {
         ruling.action
     }
 
-    /// Like [`judge`](Self::judge), for one packet, whose addresses are looked up here.
-    pub(crate) fn judge_one(&self, packet: &HeaderFields, counts: &WorkerCounts, now_ns: u64) -> Action {
-        let mut found = FoundBurst::default();
-        self.look_up(1, |_| (packet.v6, packet.source, packet.destination), &mut found);
-        self.judge(packet, found.get(0), counts, now_ns)
-    }
-
     /// Decides about a packet without counting it. `passed` is called with the number of each rule that the packet passes, up to the
     /// one that decides.
     pub fn explain(&self, packet: &HeaderFields, mut passed: impl FnMut(usize)) -> Ruling {
-        let mut found = FoundBurst::default();
-        self.look_up(1, |_| (packet.v6, packet.source, packet.destination), &mut found);
-        self.decide(packet, found.get(0), |bit| passed(usize::from(bit.rule)))
+        self.decide(packet, |bit| passed(usize::from(bit.rule)))
     }
 
-    #[inline]
-    fn decide(&self, packet: &HeaderFields, found: Found, mut passed: impl FnMut(&Bit)) -> Ruling {
+    fn decide(&self, packet: &HeaderFields, passed: impl FnMut(&Bit)) -> Ruling {
         const EMPTY: &[u64] = &[];
         // The rows of all fields that are tested: source, destination, family, and the others.
         let mut rows = [EMPTY; 3 + Field::COUNT];
@@ -301,21 +273,27 @@ impl RuleSet {
             count += 1;
         };
         if let Some(direction) = &self.source {
-            put(direction.row(packet.v6, found.0));
+            put(direction.row(packet.v6, packet.source));
         }
         if let Some(direction) = &self.destination {
-            put(direction.row(packet.v6, found.1));
+            put(direction.row(packet.v6, packet.destination));
         }
         if let Some(families) = &self.families {
-            put(&families[usize::from(packet.v6)]);
+            put(&families[usize::from(packet.v6) * self.words..][..self.words]);
         }
         for (field, numbers) in &self.numbers {
             put(numbers.row(packet.get(*field)));
         }
+        self.first(&rows[..count], passed)
+    }
+
+    /// Goes through the rules that are in all rows, up to the one that decides.
+    #[inline]
+    fn first(&self, rows: &[&[u64]], mut passed: impl FnMut(&Bit)) -> Ruling {
         let mut last = None;
         for word in 0..self.words {
             let mut bits = u64::MAX;
-            for row in &rows[..count] {
+            for row in rows {
                 bits &= row[word];
             }
             while bits != 0 {
@@ -338,43 +316,19 @@ impl RuleSet {
 }
 
 impl Direction {
-    #[inline]
-    fn look_up(
-        &self,
-        count: usize,
-        address: impl Fn(usize) -> (bool, u128),
-        mut put: impl FnMut(usize, Option<NextHop>),
-    ) {
-        let (mut v4, mut v6) = ([0u32; BURST], [0u128; BURST]);
-        let (mut places, mut at, mut end) = ([0u8; BURST], 0, BURST);
-        // IPv4 from the front of `places`, IPv6 from its end.
-        for index in 0..count.min(BURST) {
-            let (is_v6, address) = address(index);
-            if is_v6 {
-                end -= 1;
-                places[end] = index as u8;
-                v6[BURST - 1 - end] = address;
-            } else {
-                places[at] = index as u8;
-                v4[at] = address as u32;
-                at += 1;
+    /// Returns the rules that an address does not exclude.
+    fn row(&self, v6: bool, address: u128) -> &[u64] {
+        let mut found = [None];
+        match v6 {
+            true => {
+                self.v6.look_up(&[address], &mut found);
+                self.v6.row(found[0])
+            }
+            false => {
+                self.v4.look_up(&[address as u32], &mut found);
+                self.v4.row(found[0])
             }
         }
-        let mut found = [None; BURST];
-        if at > 0 {
-            self.v4.look_up(&v4[..at], &mut found[..at]);
-            (0..at).for_each(|key| put(usize::from(places[key]), found[key]));
-        }
-        let wide = BURST - end;
-        if wide > 0 {
-            self.v6.look_up(&v6[..wide], &mut found[..wide]);
-            (0..wide).for_each(|key| put(usize::from(places[BURST - 1 - key]), found[key]));
-        }
-    }
-
-    #[inline]
-    fn row(&self, v6: bool, found: Option<NextHop>) -> &[u64] {
-        if v6 { self.v6.row(found) } else { self.v4.row(found) }
     }
 }
 

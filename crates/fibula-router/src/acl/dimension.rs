@@ -12,6 +12,8 @@ use super::RuleError;
 
 /// Values of a page.
 const PAGE: usize = 256;
+/// The value of packets without the field: the first after those that a field can have.
+pub(super) const ABSENT: u32 = 1 << 16;
 /// The most bytes of the rows of a dimension.
 const MOST_BYTES: usize = 256 << 20;
 
@@ -65,8 +67,6 @@ pub(super) struct Numbers {
     pages: Box<[u16]>,
     words: usize,
     bits: Box<[u64]>,
-    /// Row of packets without the field.
-    absent: u32,
 }
 
 impl Numbers {
@@ -96,28 +96,38 @@ impl Numbers {
         }
         table.resize(values.next_multiple_of(PAGE), absent as u16);
         let (mut top, mut pages, mut known) = (Vec::new(), Vec::new(), HashMap::new());
-        for page in table.chunks(PAGE) {
-            let number = *known.entry(page).or_insert_with(|| {
+        let absent_page = vec![absent as u16; PAGE];
+        let mut put = |page: &[u16]| {
+            let number = *known.entry(page.to_vec()).or_insert_with(|| {
                 pages.extend_from_slice(page);
                 (pages.len() / PAGE - 1) as u16
             });
             top.push(number);
-        }
+        };
+        table.chunks(PAGE).for_each(&mut put);
+        // A page for `ABSENT`, and for values that the field cannot have.
+        (values.div_ceil(PAGE)..=ABSENT as usize / PAGE).for_each(|_| put(&absent_page));
         let (words, bits) = rows.finish();
-        Ok(Self { top: top.into(), pages: pages.into(), words, bits, absent })
+        Ok(Self { top: top.into(), pages: pages.into(), words, bits })
+    }
+
+    /// Returns the number of the row of a value, or of [`ABSENT`].
+    #[inline]
+    pub(super) fn number(&self, value: u32) -> usize {
+        let page = self.top.get(value as usize / PAGE).map_or(0, |&page| usize::from(page));
+        self.pages.get(page * PAGE + value as usize % PAGE).map_or(0, |&row| usize::from(row))
+    }
+
+    /// Returns all rows.
+    #[inline]
+    pub(super) fn bits(&self) -> &[u64] {
+        &self.bits
     }
 
     /// Returns the rules that a value does not exclude.
     #[inline]
     pub(super) fn row(&self, value: Option<u16>) -> &[u64] {
-        let number = match value {
-            Some(value) => match self.top.get(usize::from(value >> 8)) {
-                Some(&page) => u32::from(self.pages[usize::from(page) * PAGE + usize::from(value & 0xff)]),
-                None => self.absent,
-            },
-            None => self.absent,
-        };
-        let start = number as usize * self.words;
+        let start = self.number(value.map_or(ABSENT, u32::from)) * self.words;
         &self.bits[start..start + self.words]
     }
 }
@@ -205,11 +215,22 @@ impl<K: Key> Prefixes<K> {
         }
     }
 
+    /// Returns the number of the row of an address that was looked up.
+    #[inline]
+    pub(super) fn number(&self, found: Option<NextHop>) -> usize {
+        self.rows.get(found.map_or(0, |found| found.id() as usize)).map_or(0, |&row| row as usize)
+    }
+
+    /// Returns all rows.
+    #[inline]
+    pub(super) fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
     /// Returns the rules that an address with this number does not exclude.
     #[inline]
     pub(super) fn row(&self, found: Option<NextHop>) -> &[u64] {
-        let number = self.rows[found.map_or(0, |found| found.id() as usize)];
-        let start = number as usize * self.words;
+        let start = self.number(found) * self.words;
         &self.bits[start..start + self.words]
     }
 }

@@ -100,8 +100,54 @@ pub struct HeaderFields {
     pub vrf: u16,
 }
 
-/// The protocols whose payload begins with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
-pub(super) const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+/// What lies above IP, by the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UpperKind(u8);
+
+impl UpperKind {
+    const PORTS: u8 = 1;
+    const TCP: u8 = 2;
+    const ICMP_4: u8 = 4;
+    const ICMP_6: u8 = 8;
+
+    /// Returns whether the payload begins with two ports.
+    #[inline]
+    pub(super) const fn has_ports(self) -> bool {
+        self.0 & Self::PORTS != 0
+    }
+
+    #[inline]
+    pub(super) const fn is_tcp(self) -> bool {
+        self.0 & Self::TCP != 0
+    }
+
+    /// Returns whether it is the ICMP of its family.
+    #[inline]
+    pub(super) const fn is_icmp(self) -> bool {
+        self.0 & (Self::ICMP_4 | Self::ICMP_6) != 0
+    }
+}
+
+/// The kinds of protocols, as a table, because traffic has many protocols in no order.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    kinds[6] = UpperKind::PORTS | UpperKind::TCP;
+    // UDP, DCCP, SCTP, UDP-Lite.
+    kinds[17] = UpperKind::PORTS;
+    kinds[33] = UpperKind::PORTS;
+    kinds[132] = UpperKind::PORTS;
+    kinds[136] = UpperKind::PORTS;
+    kinds[1] = UpperKind::ICMP_4;
+    kinds[58] = UpperKind::ICMP_6;
+    kinds
+};
+
+/// Returns what lies above IP.
+#[inline]
+pub(super) fn kind_of(protocol: u8, v6: bool) -> UpperKind {
+    let other = if v6 { UpperKind::ICMP_4 } else { UpperKind::ICMP_6 };
+    UpperKind(KINDS[usize::from(protocol)] & !other)
+}
 
 /// The parts of a packet that lie above IP: ports, flags of TCP, and ICMP.
 pub(crate) type UpperFields = (Option<(u16, u16)>, Option<u8>, Option<(u8, u8)>);
@@ -109,14 +155,12 @@ pub(crate) type UpperFields = (Option<(u16, u16)>, Option<u8>, Option<(u8, u8)>)
 /// Reads the fields above IP. `upper` is the packet from the end of the IP headers on; empty for later fragments.
 #[inline]
 pub(crate) fn upper(protocol: u8, v6: bool, upper: &[u8]) -> UpperFields {
-    if WITH_PORTS.contains(&protocol) {
-        let ports = upper.get(..4).map(|word| (u16_at(word, 0), u16_at(word, 2)));
-        let flags = if protocol == 6 { upper.get(13).copied() } else { None };
-        return (ports, flags, None);
-    }
-    let icmp = if v6 { 58 } else { 1 };
-    let code = upper.get(..2).filter(|_| protocol == icmp).map(|bytes| (bytes[0], bytes[1]));
-    (None, None, code)
+    let kind = kind_of(protocol, v6);
+    let ports = upper.get(..4).filter(|_| kind.has_ports());
+    let ports = ports.map(|word| (u16_at(word, 0), u16_at(word, 2)));
+    let flags = upper.get(13).copied().filter(|_| kind.is_tcp());
+    let icmp = upper.get(..2).filter(|_| kind.is_icmp()).map(|bytes| (bytes[0], bytes[1]));
+    (ports, flags, icmp)
 }
 
 /// Returns the code point of the IP header at the beginning of `packet`.

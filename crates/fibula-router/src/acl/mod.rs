@@ -23,6 +23,7 @@
 //! # Ok::<(), fibula_router::acl::RuleError>(())
 //! ```
 
+mod burst;
 mod compile;
 mod condition;
 mod count;
@@ -32,7 +33,7 @@ mod list;
 mod log;
 mod text;
 
-pub(crate) use compile::FoundBurst;
+pub(crate) use burst::{BurstRows, PacketValues};
 pub use compile::{Place, RuleSet, Ruling};
 pub use condition::{Addresses, Condition, Find, Ready, ValueTest};
 pub use count::{RuleCounts, WorkerCounts};

@@ -7,7 +7,7 @@ use fibula::Reader;
 use fibula::live::{Pinned, TableError, TableKey};
 use fibula::net::NextHop;
 
-use crate::acl::{Action, FoundBurst, RuleSet, WorkerCounts};
+use crate::acl::{Action, BurstRows, RuleSet, WorkerCounts};
 use crate::count::PortCounters;
 use crate::drops::DropReason;
 use crate::io::{BURST, Io};
@@ -120,20 +120,33 @@ pub struct Worker {
     /// The rules of the fabric, with this worker's counters.
     forward_rules: Option<Rules>,
     pub(super) local_rules: Option<Rules>,
-    /// What the rules need of each item's addresses.
-    found: Box<FoundBurst>,
     pub(super) trace: Option<Arc<Trace>>,
     pub(super) trace_rate: Bucket,
 }
 
 /// Rules, and a worker's counters of them.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Rules {
     pub(super) set: Arc<RuleSet>,
     pub(super) counts: Arc<WorkerCounts>,
+    /// The rules that each packet of a burst passes.
+    burst: BurstRows,
 }
 
 impl Rules {
+    /// Finds the rules that the packets of a burst pass.
+    #[inline]
+    fn pass(&mut self, io: &mut impl Io, items: &[Item]) {
+        self.burst.clear();
+        for (place, item) in items.iter().enumerate() {
+            let frame = io.frame(item.index);
+            let packet = &frame.bytes[item.range()];
+            let upper = item.upper.and_then(|at| packet.get(at..)).unwrap_or_default();
+            self.burst.put(place, &item.values(packet, &frame.offload), upper);
+        }
+        self.set.pass(&mut self.burst);
+    }
+
     /// Takes up the rules of a fabric. Counters go on while the rules are the same.
     fn take_up(place: &mut Option<Self>, set: Option<&Arc<RuleSet>>) {
         let is_same = match (&place, set) {
@@ -142,7 +155,12 @@ impl Rules {
             _ => false,
         };
         if !is_same {
-            *place = set.map(|set| Self { set: Arc::clone(set), counts: set.join() });
+            let own = |set: &Arc<RuleSet>| Self {
+                set: Arc::clone(set),
+                counts: set.join(),
+                burst: set.burst_rows(),
+            };
+            *place = set.map(own);
         }
     }
 }
@@ -186,7 +204,6 @@ impl Worker {
             sources: Box::new([None; BURST]),
             forward_rules: None,
             local_rules: None,
-            found: Box::default(),
             trace: None,
             trace_rate: Bucket::new(trace::RATE.0, trace::RATE.1),
         };
@@ -258,12 +275,8 @@ impl Worker {
             let traced = self.trace.is_some() && self.begin_trace(received, now_ns);
             let count = self.sort(io, &mut items, port, (received, traced), now_ns);
             self.look_up(&items[..count]);
-            if let Some(rules) = &self.forward_rules {
-                let addresses = |index: usize| {
-                    let item: &Item = &items[index];
-                    (item.v6, item.source, item.destination)
-                };
-                rules.set.look_up(count, addresses, &mut self.found);
+            if let Some(rules) = &mut self.forward_rules {
+                rules.pass(io, &items[..count]);
             }
             for (number, item) in items[..count].iter().enumerate() {
                 let (route, source) = (self.routes[number], self.sources[number]);
@@ -457,9 +470,12 @@ impl Worker {
         now_ns: u64,
     ) -> Result<(), Refused> {
         let (Some(rules), Some(out)) = (&self.forward_rules, hop.interface()) else { return Ok(()) };
-        let frame = io.frame(item.index);
-        let packet = item.fields(&frame.bytes[item.range()], &frame.offload, Some(out));
-        refusal(rules.set.judge(&packet, self.found.get(number), &rules.counts, now_ns))
+        let offload = io.frame(item.index).offload;
+        let packet = (out, item.length(&offload));
+        refusal(rules.set.judge((&rules.burst, number), packet, &rules.counts, |rule| {
+            let packet = item.fields(&io.frame(item.index).bytes[item.range()], &offload, Some(out));
+            rules.set.note(rule, &packet, now_ns);
+        }))
     }
 
     /// Gives a frame to the machine's kernel, or drops it if the port has none.
