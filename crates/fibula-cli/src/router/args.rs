@@ -95,10 +95,10 @@ pub(super) struct RouterShowArgs {
     pub(super) watch: bool,
 }
 
-/// Say what becomes of a packet that comes by an interface, and why, without sending it
+/// Explain where a packet that comes by an interface would go, and why, without sending it
 ///
 /// Prints the steps of the packet: interface, VRF, route, rule, next hop, neighbour and the way out, or the reason for which it is
-/// dropped and what to do about it. The packet has a TTL of 64; TCP begins a connection, and ICMP is a ping.
+/// dropped and the advice for it. The packet has a TTL of 64; TCP begins a connection, and ICMP is a ping.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -148,7 +148,7 @@ pub(super) struct RouterExplainArgs {
     pub(super) json: bool,
 }
 
-/// Show what becomes of packets as they come, and why
+/// Show where packets go as they come, and why
 ///
 /// Prints the steps of each of the first packets that FILTER matches, as `explain` does. FILTER has the form of a rule's condition:
 /// `any` (the default), or tests such as `source 192.0.2.0/24 protocol tcp destination-port 443`. Each thread traces at most 200 packets a

@@ -2,7 +2,6 @@
 
 use fibula::net::NextHop;
 
-use super::compile::RuleSet;
 use super::dimension::{ABSENT, Numbers, Prefixes};
 use super::fields::{Field, kind_of};
 use crate::io::BURST;
@@ -16,7 +15,7 @@ const ICMP: u16 = bit(Field::IcmpType) | bit(Field::IcmpCode);
 /// The fields above IP.
 const UPPER: u16 = PORTS | ICMP | bit(Field::TcpFlags);
 
-/// What the rules read of a packet above its addresses, as values of [`Numbers`]: a number, or [`ABSENT`].
+/// The fields of a packet that rules test.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketValues {
     pub(crate) v6: bool,
@@ -33,22 +32,22 @@ pub(crate) struct PacketValues {
 /// The rules that each packet of a burst passes so far, as rows of bits, and the room to find them.
 #[derive(Debug)]
 pub(crate) struct BurstRows {
-    words: usize,
+    pub(super) words: usize,
     /// The fields that rules test, a bit each. The others are not read.
-    needs: u16,
+    pub(super) needs: u16,
     /// Whether rules test addresses or families.
-    needs_addresses: bool,
-    rows: Vec<u64>,
-    columns: Box<[[u32; BURST]; Field::COUNT]>,
-    v4: [u32; BURST],
-    v6: Box<[[u128; BURST]; 2]>,
-    v4_other: [u32; BURST],
+    pub(super) needs_addresses: bool,
+    pub(super) rows: Vec<u64>,
+    pub(super) columns: Box<[[u32; BURST]; Field::COUNT]>,
+    pub(super) v4: [u32; BURST],
+    pub(super) v6: Box<[[u128; BURST]; 2]>,
+    pub(super) v4_other: [u32; BURST],
     /// The places of IPv4 packets from the front, and of IPv6 packets from the end.
-    places: [u8; BURST],
-    narrow: usize,
-    wide: usize,
-    count: usize,
-    found: [Option<NextHop>; BURST],
+    pub(super) places: [u8; BURST],
+    pub(super) narrow: usize,
+    pub(super) wide: usize,
+    pub(super) count: usize,
+    pub(super) found: [Option<NextHop>; BURST],
 }
 
 impl BurstRows {
@@ -138,7 +137,12 @@ impl BurstRows {
 
 /// Combines a row with each of some rows.
 #[inline]
-fn and_rows(words: usize, rows: &mut [u64], bits: &[u64], starts: impl Iterator<Item = (usize, usize)>) {
+pub(super) fn and_rows(
+    words: usize,
+    rows: &mut [u64],
+    bits: &[u64],
+    starts: impl Iterator<Item = (usize, usize)>,
+) {
     match words {
         1 => and_const::<1>(rows, bits, starts),
         2 => and_const::<2>(rows, bits, starts),
@@ -169,42 +173,9 @@ fn and_const<const WORDS: usize>(
     }
 }
 
-impl RuleSet {
-    /// Finds the rules that each packet of a burst passes, but for tests of the interface by which it leaves.
-    pub(crate) fn pass(&self, burst: &mut BurstRows) {
-        let BurstRows { words, rows, columns, v4, v6, v4_other, places, narrow, wide, count, found, .. } =
-            burst;
-        let (words, narrow, wide, count) = (*words, *narrow, *wide, *count);
-        rows[..count * words].fill(u64::MAX);
-        let v4_places = &places[..narrow];
-        let v6_places = &places[BURST - wide..];
-        for (direction, v4, v6) in [(&self.source, &*v4, &v6[0]), (&self.destination, &*v4_other, &v6[1])] {
-            let Some(direction) = direction else { continue };
-            if narrow > 0 {
-                direction.v4.look_up(&v4[..narrow], &mut found[..narrow]);
-                direction.v4.combine(words, rows, v4_places.iter(), &found[..narrow]);
-            }
-            if wide > 0 {
-                direction.v6.look_up(&v6[..wide], &mut found[..wide]);
-                // The packet that was added first is at the end.
-                direction.v6.combine(words, rows, v6_places.iter().rev(), &found[..wide]);
-            }
-        }
-        if let Some(families) = &self.families {
-            let v4 = v4_places.iter().map(|&place| (usize::from(place), 0));
-            let v6 = v6_places.iter().map(|&place| (usize::from(place), 1));
-            and_rows(words, rows, families, v4.chain(v6));
-        }
-        for (field, numbers) in self.numbers.iter().filter(|numbers| numbers.0 != Field::Out) {
-            let column = &columns[*field as usize];
-            numbers.combine(words, rows, &column[..count]);
-        }
-    }
-}
-
 impl Numbers {
     #[inline]
-    fn combine(&self, words: usize, rows: &mut [u64], values: &[u32]) {
+    pub(super) fn combine(&self, words: usize, rows: &mut [u64], values: &[u32]) {
         let starts = values.iter().enumerate().map(|(place, &value)| (place, self.number(value)));
         and_rows(words, rows, self.bits(), starts);
     }
@@ -212,7 +183,7 @@ impl Numbers {
 
 impl<K: fibula::net::Key> Prefixes<K> {
     #[inline]
-    fn combine<'p>(
+    pub(super) fn combine<'p>(
         &self,
         words: usize,
         rows: &mut [u64],

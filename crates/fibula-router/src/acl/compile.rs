@@ -7,25 +7,26 @@
 
 use std::sync::Arc;
 
-use super::burst::BurstRows;
-use super::condition::{Addresses, BothSets, Find, ValueTest, numbered};
-use super::count::{Counts, RuleCounts, WorkerCounts};
+use super::burst::{BurstRows, and_rows};
+use super::condition::{Addresses, Find, ValueTest, numbered};
+use super::count::{RuleCounts, RuleTotals, WorkerCounts};
 use super::dimension::{Numbers, Prefixes, row};
 use super::fields::{Field, HeaderFields};
-use super::list::PrefixLists;
+use super::list::{BothSets, PrefixLists};
 use super::log::{Log, LogRate, Logged};
 use super::{Action, MOST_RULES, Rule, RuleError};
+use crate::io::BURST;
 
 /// The packets that a set of rules is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RulePlace {
     /// Packets that the router forwards.
     Forward,
     /// Packets for the router itself, and for the kernel of its machine.
     Local,
 }
 
-impl Place {
+impl RulePlace {
     /// Returns its name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -51,7 +52,7 @@ pub(super) struct Direction {
     pub(super) v6: Prefixes<u128>,
 }
 
-/// What the rules decide about a packet.
+/// The decision of rules about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruling {
     /// Permit, deny or reject.
@@ -72,7 +73,7 @@ pub struct RuleSet {
     /// The row of IPv4 and then that of IPv6, where rules test the family.
     pub(super) families: Option<Vec<u64>>,
     pub(super) numbers: Box<[(Field, Numbers)]>,
-    counts: Counts,
+    counts: RuleTotals,
     log: Log,
 }
 
@@ -153,7 +154,7 @@ impl RuleSet {
             bits: drafts.iter().map(|draft| draft.bit).collect(),
             words,
             default,
-            counts: Counts::new(rules.len()),
+            counts: RuleTotals::new(rules.len()),
             log: Log::new(rate),
             rules,
         })
@@ -201,6 +202,37 @@ impl RuleSet {
     #[must_use]
     pub fn take_logged(&self) -> (Vec<Logged>, u64) {
         self.log.take()
+    }
+
+    /// Finds the rules that each packet of a burst passes, but for tests of the interface by which it leaves.
+    pub(crate) fn pass(&self, burst: &mut BurstRows) {
+        let BurstRows { words, rows, columns, v4, v6, v4_other, places, narrow, wide, count, found, .. } =
+            burst;
+        let (words, narrow, wide, count) = (*words, *narrow, *wide, *count);
+        rows[..count * words].fill(u64::MAX);
+        let v4_places = &places[..narrow];
+        let v6_places = &places[BURST - wide..];
+        for (direction, v4, v6) in [(&self.source, &*v4, &v6[0]), (&self.destination, &*v4_other, &v6[1])] {
+            let Some(direction) = direction else { continue };
+            if narrow > 0 {
+                direction.v4.look_up(&v4[..narrow], &mut found[..narrow]);
+                direction.v4.combine(words, rows, v4_places.iter(), &found[..narrow]);
+            }
+            if wide > 0 {
+                direction.v6.look_up(&v6[..wide], &mut found[..wide]);
+                // The packet that was added first is at the end.
+                direction.v6.combine(words, rows, v6_places.iter().rev(), &found[..wide]);
+            }
+        }
+        if let Some(families) = &self.families {
+            let v4 = v4_places.iter().map(|&place| (usize::from(place), 0));
+            let v6 = v6_places.iter().map(|&place| (usize::from(place), 1));
+            and_rows(words, rows, families, v4.chain(v6));
+        }
+        for (field, numbers) in self.numbers.iter().filter(|numbers| numbers.0 != Field::Out) {
+            let column = &columns[*field as usize];
+            numbers.combine(words, rows, &column[..count]);
+        }
     }
 
     /// Makes room for a worker's bursts.

@@ -1,11 +1,10 @@
 //! Conditions: the packets that a rule is about.
 
-use fibula::map::PrefixSet;
-use fibula::net::{IpPrefix, Prefix};
+use fibula::net::IpPrefix;
 
 use super::RuleError;
 use super::fields::{Field, HeaderFields};
-use super::list::PrefixLists;
+use super::list::{BothSets, PrefixLists};
 
 /// Addresses of a condition: prefixes and lists of prefixes, or with `negated` all others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -64,32 +63,6 @@ pub struct Condition {
     pub destination: Option<Addresses>,
     /// Tests of other fields, at most one of each field, in the order of the text.
     pub tests: Vec<(Field, ValueTest)>,
-}
-
-/// A set of prefixes of both families.
-#[derive(Debug, Clone, Default)]
-pub(super) struct BothSets {
-    pub(super) v4: PrefixSet<u32>,
-    pub(super) v6: PrefixSet<u128>,
-}
-
-impl BothSets {
-    /// Adds a prefix.
-    pub(super) fn insert(&mut self, prefix: IpPrefix) -> Result<(), RuleError> {
-        let inserted = match prefix {
-            IpPrefix::V4(prefix) => self.v4.try_insert(prefix),
-            IpPrefix::V6(prefix) => self.v6.try_insert(prefix),
-        };
-        inserted.map(drop).map_err(|error| RuleError(error.to_string()))
-    }
-
-    /// Returns whether a prefix contains the address.
-    fn contains(&self, v6: bool, address: u128) -> bool {
-        match v6 {
-            true => self.v6.lookup_prefix(Prefix::host(address).addr()).is_some(),
-            false => self.v4.lookup_prefix(address as u32).is_some(),
-        }
-    }
 }
 
 /// Addresses whose lists were found.

@@ -29,14 +29,14 @@ impl WorkerCounts {
     }
 }
 
-/// The counters of all workers, and what an earlier set of rules had counted.
+/// The counters of all workers, and the counts of earlier rules.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct RuleTotals {
     workers: Mutex<Vec<Arc<WorkerCounts>>>,
     before: Box<[[AtomicU64; 2]]>,
 }
 
-impl Counts {
+impl RuleTotals {
     pub(super) fn new(rules: usize) -> Self {
         let before = (0..=rules).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]);
         Self { workers: Mutex::default(), before: before.collect() }

@@ -100,7 +100,7 @@ pub struct HeaderFields {
     pub vrf: u16,
 }
 
-/// What lies above IP, by the protocol.
+/// The kind of header above IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UpperKind(u8);
 
@@ -142,7 +142,7 @@ static KINDS: [u8; 256] = {
     kinds
 };
 
-/// Returns what lies above IP.
+/// Returns the kind of header above IP.
 #[inline]
 pub(super) fn kind_of(protocol: u8, v6: bool) -> UpperKind {
     let other = if v6 { UpperKind::ICMP_4 } else { UpperKind::ICMP_6 };

@@ -5,10 +5,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fibula::net::{HostBits, IpPrefix};
+use fibula::map::PrefixSet;
+use fibula::net::{HostBits, IpPrefix, Prefix};
 
 use super::RuleError;
-use super::condition::BothSets;
+
+/// A set of prefixes of both families.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BothSets {
+    pub(super) v4: PrefixSet<u32>,
+    pub(super) v6: PrefixSet<u128>,
+}
+
+impl BothSets {
+    /// Adds a prefix.
+    pub(super) fn insert(&mut self, prefix: IpPrefix) -> Result<(), RuleError> {
+        let inserted = match prefix {
+            IpPrefix::V4(prefix) => self.v4.try_insert(prefix),
+            IpPrefix::V6(prefix) => self.v6.try_insert(prefix),
+        };
+        inserted.map(drop).map_err(|error| RuleError(error.to_string()))
+    }
+
+    /// Returns whether a prefix contains the address.
+    pub(super) fn contains(&self, v6: bool, address: u128) -> bool {
+        match v6 {
+            true => self.v6.lookup_prefix(Prefix::host(address).addr()).is_some(),
+            false => self.v4.lookup_prefix(address as u32).is_some(),
+        }
+    }
+}
 
 /// Named sets of prefixes.
 #[derive(Debug, Clone, Default)]

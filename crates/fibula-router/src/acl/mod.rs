@@ -34,7 +34,7 @@ mod log;
 mod text;
 
 pub(crate) use burst::{BurstRows, PacketValues};
-pub use compile::{Place, RuleSet, Ruling};
+pub use compile::{RulePlace, RuleSet, Ruling};
 pub use condition::{Addresses, Condition, Find, Ready, ValueTest};
 pub use count::{RuleCounts, WorkerCounts};
 pub use fields::{Field, HeaderFields};
@@ -50,7 +50,7 @@ use core::fmt;
 /// The most rules of a set.
 pub const MOST_RULES: usize = 4096;
 
-/// What a rule does with the packets that it is about.
+/// The effect of a rule on the packets that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Lets the packet go on, and ends the search.

@@ -24,7 +24,7 @@ pub struct Filters {
 pub struct RuleTable {
     /// The rules.
     pub rules: Vec<ListedRule>,
-    /// What holds for packets that no rule decides: `permit`, `deny` or `reject`.
+    /// The action for packets that no rule decides: `permit`, `deny` or `reject`.
     pub default: String,
     /// The number of these packets.
     pub default_packets: u64,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::nullable;
 
-/// What becomes of a packet, and why: the answer to `explain`, and a line of the answer to `trace`.
+/// The steps of a packet and its end: the answer to `explain`, and a line of the answer to `trace`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -12,15 +12,15 @@ pub struct Explanation {
     pub packet: String,
     /// The steps, in their order.
     pub steps: Vec<Step>,
-    /// What became of it.
+    /// Its end.
     pub outcome: PacketOutcome,
     /// The reason for which it was dropped, by its name in `drops`; null if it was not.
     #[serde(deserialize_with = "nullable")]
     pub reason: Option<String>,
-    /// What the reason means; null likewise.
+    /// The meaning of the reason; null likewise.
     #[serde(deserialize_with = "nullable")]
     pub meaning: Option<String>,
-    /// What to do about it; null likewise.
+    /// The advice to operators; null likewise.
     #[serde(deserialize_with = "nullable")]
     pub advice: Option<String>,
 }
@@ -31,7 +31,7 @@ pub struct Explanation {
 pub struct Step {
     /// Its kind.
     pub step: StepKind,
-    /// What was found there.
+    /// The finding.
     pub found: String,
 }
 
@@ -49,7 +49,7 @@ words! {
 }
 
 words! {
-    /// What became of a packet.
+    /// The end of a packet.
     PacketOutcome {
         Forwarded "forwarded" "It was sent on."
         Waiting "waiting" "It waits for the MAC address of its neighbour."

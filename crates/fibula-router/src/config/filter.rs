@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::read::{Text, choice, number, unique};
 use super::{Backend, Config, ConfigError};
-use crate::acl::{Action, Field, LogRate, MOST_RULES, Place, PrefixLists, Rule, RuleSet, ValueTest};
+use crate::acl::{Action, Field, LogRate, MOST_RULES, PrefixLists, Rule, RulePlace, RuleSet, ValueTest};
 
 /// The table `[filter]`.
 #[derive(Debug, Default, Deserialize)]
@@ -43,7 +43,7 @@ pub(super) struct ListLine {
 /// RuleLines for the packets of one place, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleLines {
-    /// What holds for packets that no rule decides: permit, deny or reject.
+    /// The action for packets that no rule decides: permit, deny or reject.
     pub default: Action,
     /// The rules, each with its line in the file.
     pub rules: Vec<(Rule, usize)>,
@@ -103,10 +103,10 @@ pub struct RuleSets {
 impl RuleSets {
     /// Returns the rules of a place.
     #[must_use]
-    pub const fn of(&self, place: Place) -> Option<&Arc<RuleSet>> {
+    pub const fn of(&self, place: RulePlace) -> Option<&Arc<RuleSet>> {
         match place {
-            Place::Forward => self.forward.as_ref(),
-            Place::Local => self.local.as_ref(),
+            RulePlace::Forward => self.forward.as_ref(),
+            RulePlace::Local => self.local.as_ref(),
         }
     }
 }
@@ -142,8 +142,8 @@ pub(super) fn read(
             line: text.line(&line.name.span()),
         });
     }
-    filter.forward = rules(text, config, &filter.lists, Place::Forward, &keys.forward)?;
-    filter.local = rules(text, config, &filter.lists, Place::Local, &keys.local)?;
+    filter.forward = rules(text, config, &filter.lists, RulePlace::Forward, &keys.forward)?;
+    filter.local = rules(text, config, &filter.lists, RulePlace::Local, &keys.local)?;
     let place = |keys: &RuleKeys| {
         let default = keys.default.as_ref().map(|place| text.line(&place.span()));
         keys.rules.first().map(|place| text.line(&place.span())).or(default)
@@ -176,7 +176,7 @@ fn rules(
     text: &Text<'_>,
     config: &Config,
     lists: &[PrefixList],
-    place: Place,
+    place: RulePlace,
     keys: &RuleKeys,
 ) -> Result<RuleLines, ConfigError> {
     let defaults = [("permit", Action::Permit), ("deny", Action::Deny), ("reject", Action::Reject)];
@@ -199,15 +199,15 @@ fn rules(
     Ok(RuleLines { default, rules })
 }
 
-/// Returns what a rule names that the configuration does not have.
-fn unknown(config: &Config, lists: &[PrefixList], place: Place, rule: &Rule) -> Option<String> {
+/// Returns why a rule cannot be used, for example because it names an unknown list.
+fn unknown(config: &Config, lists: &[PrefixList], place: RulePlace, rule: &Rule) -> Option<String> {
     let addresses = [&rule.condition.source, &rule.condition.destination];
     for name in addresses.into_iter().flatten().flat_map(|addresses| &addresses.lists) {
         if !lists.iter().any(|list| list.name == *name) {
             return Some(format!("no prefix list '{name}': add a [[prefix_list]] of this name"));
         }
     }
-    if place == Place::Local && rule.condition.tests(Field::Out) {
+    if place == RulePlace::Local && rule.condition.tests(Field::Out) {
         return Some("'out' is for filter.forward: packets to the router leave by no interface".into());
     }
     for (field, test) in &rule.condition.tests {
@@ -258,7 +258,7 @@ impl Config {
     /// As [`prefix_lists`](Self::prefix_lists), and when rules need too much memory.
     pub fn rule_sets(&self, folder: &Path) -> Result<RuleSets, ConfigError> {
         let lists = self.prefix_lists(folder)?;
-        let compile = |place: Place, rules: &RuleLines| {
+        let compile = |place: RulePlace, rules: &RuleLines| {
             if rules.is_empty() {
                 return Ok(None);
             }
@@ -272,8 +272,8 @@ impl Config {
             })
         };
         Ok(RuleSets {
-            forward: compile(Place::Forward, &self.filter.forward)?,
-            local: compile(Place::Local, &self.filter.local)?,
+            forward: compile(RulePlace::Forward, &self.filter.forward)?,
+            local: compile(RulePlace::Local, &self.filter.local)?,
             lists: lists.iter().map(|(name, len)| (name.to_owned(), len)).collect(),
         })
     }

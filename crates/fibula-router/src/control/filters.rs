@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use super::metrics::{head, quoted};
 use super::{ControlError, Level, Router};
-use crate::acl::{self, HeaderFields, Logged, Place, RuleSet};
+use crate::acl::{self, HeaderFields, Logged, RulePlace, RuleSet};
 use crate::api;
 use crate::config::{Config, ConfigError, RuleSets};
 use crate::forward::fabric::Fabric;
@@ -23,7 +23,7 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 
 /// The rules in use.
 #[derive(Debug, Default)]
-pub(super) struct Filters {
+pub(super) struct FiltersInUse {
     pub(super) sets: RuleSets,
     /// The files whose prefixes are in use, or were refused.
     tried: Vec<Stamp>,
@@ -48,7 +48,7 @@ fn stamps(config: &Config, folder: &Path) -> Vec<Stamp> {
     files.map(stamp).collect()
 }
 
-impl Filters {
+impl FiltersInUse {
     /// Reads the prefix lists, and compiles the rules.
     pub(super) fn load(config: &Config, folder: &Path) -> Result<Self, ControlError> {
         // Before the files are read, so that a change in between is noticed.
@@ -81,9 +81,9 @@ impl Filters {
         fabric.local_rules.clone_from(&self.sets.local);
     }
 
-    /// Adds what the rules of before have counted. Call it when no worker counts there any more.
+    /// Adds the counts of earlier rules. Call it when no worker counts there any more.
     pub(super) fn go_on_from(&self, before: &RuleSets) {
-        for place in [Place::Forward, Place::Local] {
+        for place in [RulePlace::Forward, RulePlace::Local] {
             if let (Some(new), Some(old)) = (self.sets.of(place), before.of(place))
                 && !Arc::ptr_eq(new, old)
             {
@@ -123,12 +123,12 @@ impl Router<'_> {
             return;
         }
         let now = stamps(&self.config, &self.folder);
-        // A file that still changes is being written, so it is read a period later.
+        // Not while a file still changes, because somebody is writing it.
         if now != self.filters.tried && now == self.filters.seen {
             self.filters.tried.clone_from(&now);
             let (config, folder) = (self.config.clone(), self.folder.clone());
             let compile = move || {
-                // Reading files needs no capability.
+                // Drop capabilities, because reading files needs none.
                 let _ = sys::keep_capabilities(0);
                 config.rule_sets(&folder)
             };
@@ -159,7 +159,7 @@ impl Router<'_> {
     fn log_packets(&mut self) {
         let fabric = self.shared.fabric();
         for (place, set) in
-            [(Place::Forward, &self.filters.sets.forward), (Place::Local, &self.filters.sets.local)]
+            [(RulePlace::Forward, &self.filters.sets.forward), (RulePlace::Local, &self.filters.sets.local)]
         {
             let Some(set) = set else { continue };
             let (logged, left_out) = set.take_logged();
@@ -183,11 +183,11 @@ impl Router<'_> {
                 .filter(|error| error.line == Some(list.line))
                 .map(ConfigError::to_string),
         });
-        let table = |place: Place| {
+        let table = |place: RulePlace| {
             let set = self.filters.sets.of(place)?;
             let lines = match place {
-                Place::Forward => &self.config.filter.forward,
-                Place::Local => &self.config.filter.local,
+                RulePlace::Forward => &self.config.filter.forward,
+                RulePlace::Local => &self.config.filter.local,
             };
             let counts = set.counts();
             let rule = |(number, (rule, line)): (usize, &(acl::Rule, usize))| api::ListedRule {
@@ -205,7 +205,11 @@ impl Router<'_> {
                 default_bytes: default.bytes,
             })
         };
-        api::Filters { forward: table(Place::Forward), local: table(Place::Local), lists: lists.collect() }
+        api::Filters {
+            forward: table(RulePlace::Forward),
+            local: table(RulePlace::Local),
+            lists: lists.collect(),
+        }
     }
 }
 
@@ -247,7 +251,7 @@ pub(super) fn metrics(out: &mut String, filters: &api::Filters) {
 }
 
 /// Returns a line of the log about a packet.
-fn line(fabric: &Fabric, place: Place, set: &RuleSet, logged: &Logged) -> String {
+fn line(fabric: &Fabric, place: RulePlace, set: &RuleSet, logged: &Logged) -> String {
     let rule = set.rules().get(logged.rule).map(ToString::to_string).unwrap_or_default();
     format!("filter.{} rule {} ({rule}): {}", place.name(), logged.rule + 1, packet(fabric, &logged.packet))
 }

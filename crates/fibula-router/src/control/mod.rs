@@ -60,7 +60,7 @@ use doors::{Caller, Doors, Question};
 pub use doubts::doubts;
 pub use error::ControlError;
 use feeds::Feeds;
-use filters::Filters;
+use filters::FiltersInUse;
 use hops::Hops;
 use machine::Machine;
 use open::{Beside, Followed, Queues};
@@ -229,7 +229,7 @@ struct Router<'l> {
     config: Config,
     folder: std::path::PathBuf,
     loaded: Vec<Loaded>,
-    filters: Filters,
+    filters: FiltersInUse,
     trace: Option<trace::Running>,
     machine: Machine,
     netlink: Netlink,
@@ -393,7 +393,7 @@ impl<'l> Router<'l> {
         log: &'l mut dyn FnMut(Level, &str),
     ) -> Result<Self, RunError> {
         let loaded = plan::load(&config, folder)?;
-        let filters = Filters::load(&config, folder)?;
+        let filters = FiltersInUse::load(&config, folder)?;
         let ports = plan::ports(&config);
         let mut predecessor = takeover::meet(&config, log)?;
         // Open the taps first, because they are devices, which the kernel must report in the dump below.

@@ -13,12 +13,13 @@ use fibula::net::{IpPrefix, NextHop};
 use super::answer::{refuse, send};
 use super::filters::packet;
 use super::{ControlError, Router};
-use crate::acl::{self, Condition, Field, HeaderFields, Place};
+use crate::acl::{self, Condition, Field, HeaderFields, RulePlace};
 use crate::api::{self, PacketOutcome, StepKind};
 use crate::config::Config;
 use crate::forward::Shared;
 use crate::forward::fabric::{Fabric, Gateway, Hop};
-use crate::forward::trace::{Fate, Question, Sighting, Trace, predict};
+use crate::forward::predict::{UnsentPacket, predict};
+use crate::forward::trace::{Fate, Sighting, Trace};
 use crate::kernel::sys;
 use crate::neighbour::{Answer, Key};
 
@@ -55,7 +56,7 @@ pub(super) fn explain(router: &Router<'_>, words: &[&str]) -> Result<api::Explan
         .ok_or_else(|| ControlError::NoInterface(input.to_owned()))?;
     let wrong = |error: &dyn core::fmt::Display| ControlError::Question(error.to_string());
     let port = |text: &str| text.parse::<u16>().map_err(|_| wrong(&format!("'{text}' is not a port")));
-    let question = Question {
+    let question = UnsentPacket {
         v6: source.is_ipv6(),
         source: bits(source),
         destination: bits(destination),
@@ -68,7 +69,7 @@ pub(super) fn explain(router: &Router<'_>, words: &[&str]) -> Result<api::Explan
 }
 
 /// Explains a packet that nobody sent.
-pub(super) fn answer(shared: &Shared, config: &Config, question: &Question) -> api::Explanation {
+pub(super) fn answer(shared: &Shared, config: &Config, question: &UnsentPacket) -> api::Explanation {
     let fabric = shared.fabric();
     let look_up = |vrf: usize, v6: bool, address: u128| -> Option<NextHop> {
         found(&fabric, vrf, v6, address).map(|found| found.1)
@@ -106,7 +107,7 @@ pub(super) fn render(fabric: &Fabric, config: &Config, sighting: &Sighting) -> a
                 (Some(number), Some((prefix, same))) if same == number => {
                     format!("{prefix} {}", way(fabric, number))
                 }
-                // Routes change while packets flow.
+                // Routes change while packets flow, because workers do not wait for this thread.
                 (Some(number), _) => format!("{}, a route that has changed since", way(fabric, number)),
             },
         );
@@ -121,8 +122,8 @@ pub(super) fn render(fabric: &Fabric, config: &Config, sighting: &Sighting) -> a
     }
     if let Some(decision) = sighting.decision {
         let lines = match decision.place {
-            Place::Forward => &config.filter.forward,
-            Place::Local => &config.filter.local,
+            RulePlace::Forward => &config.filter.forward,
+            RulePlace::Local => &config.filter.local,
         };
         let place = decision.place.name();
         let rule = decision.rule.and_then(|rule| Some((rule, lines.rules.get(rule)?)));
@@ -216,7 +217,7 @@ impl Router<'_> {
         let (shared, config) = (Arc::clone(&self.shared), self.config.clone());
         let written = Arc::clone(&trace);
         let write = move || {
-            // Writing needs no capability. A reader that goes away early gets no answer, which is not an error.
+            // Drop capabilities, because writing needs none. A reader that goes away early gets no answer, which is not an error.
             let _ = sys::keep_capabilities(0);
             let _ = write(&mut stream, &written, &sightings, &shared, &config, seconds);
             written.end();
@@ -278,7 +279,7 @@ fn write(
         }
     }
     trace.end();
-    // A worker may be about to report one more.
+    // Once more, because a worker may have been about to report one.
     for sighting in sightings.try_iter() {
         traced += 1;
         send(stream, &render(&shared.fabric(), config, &sighting))?;
@@ -292,6 +293,6 @@ fn write(
 /// Returns whether the other side has closed the connection.
 fn is_gone(stream: &UnixStream) -> bool {
     let mut fds = [sys::readable(stream)];
-    // A client sends nothing more, so what can be read is the end.
+    // Anything to read is the end, because a client sends nothing more.
     sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
 }

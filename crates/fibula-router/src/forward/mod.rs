@@ -16,6 +16,7 @@ pub mod fabric;
 mod item;
 mod local;
 mod pending;
+pub mod predict;
 mod send;
 pub mod trace;
 mod worker;

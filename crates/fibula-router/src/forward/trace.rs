@@ -1,28 +1,18 @@
-//! Traces: what the pipeline does with some packets, and why.
+//! Traces: the steps of some packets, and their ends.
 //!
-//! A [`Sighting`] has the facts of a packet: its fields, its route, the rule, the next hop, the neighbour and the outcome. [`predict`]
-//! finds them without touching anything, for a packet that was not sent. A worker that traces finds them in the same way before
-//! it handles a packet, and takes the outcome from its counters afterwards.
+//! A [`Sighting`] has the facts of a packet: its fields, its route, the rule, the next hop, the neighbour and its fate.
+//! [`predict`](super::predict::predict) finds them for a packet that nobody sent, and workers find them for packets under way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use fibula::net::NextHop;
 
-use crate::acl::{Action, HeaderFields, Place, Ready};
-use crate::count::PortCounters;
+use crate::acl::{Action, HeaderFields, Ready, RulePlace};
 use crate::drops::DropReason;
-use crate::io::{Io, Offload, Received};
 use crate::neighbour::{Answer, Key};
-use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
-use crate::packet::icmp::{self, MAX_MESSAGE};
-use crate::packet::{ipv4, ipv6};
 
-use super::fabric::{Fabric, Hop};
-use super::item::{Class, Item, classify};
-use super::local::reply;
-use super::send::{leaves, neighbour};
-use super::worker::{Refused, Shared, Worker, is_welcome, refusal, well_formed};
+use super::fabric::Hop;
 
 /// The end of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +33,8 @@ pub enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// The rules.
-    pub place: Place,
-    /// What they decided.
+    pub place: RulePlace,
+    /// The decision.
     pub action: Action,
     /// Number of the rule; `None` for the default.
     pub rule: Option<usize>,
@@ -61,11 +51,11 @@ pub struct Sighting {
     pub route: Option<Option<NextHop>>,
     /// The next hop, of a group the member that the flow has.
     pub hop: Option<Hop>,
-    /// What rules decided.
+    /// The decision of rules, if they judged it.
     pub decision: Option<Decision>,
-    /// The neighbour that it is sent to, and what was known of it before.
+    /// The neighbour that it is sent to, and its state before the packet.
     pub neighbour: Option<(Key, Answer)>,
-    /// What became of it.
+    /// Its end.
     pub fate: Fate,
 }
 
@@ -113,377 +103,24 @@ impl Trace {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn matches(&self, packet: &HeaderFields) -> bool {
+    pub(super) fn matches(&self, packet: &HeaderFields) -> bool {
         self.condition.matches(packet)
     }
 
     /// Reports a sighting, if it is one of the first.
-    fn report(&self, sighting: Sighting) {
+    pub(super) fn report(&self, sighting: Sighting) {
         let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         match before {
             Ok(before) => {
                 if self.sightings.try_send(sighting).is_err() {
                     self.left_out.fetch_add(1, Ordering::Relaxed);
                 }
+                // The last one: workers stop here, because the reader may need long to notice.
                 if before == 1 {
                     self.end();
                 }
             }
             Err(_) => _ = self.left_out.fetch_add(1, Ordering::Relaxed),
         }
-    }
-}
-
-/// The counters of a port before a packet, by which its fate is found.
-pub(super) struct Before {
-    ends: [u64; 3],
-    dropped: [u64; DropReason::COUNT],
-}
-
-impl Before {
-    fn of(counters: &PortCounters) -> Self {
-        let ends = [counters.forwarded.get(), counters.delivered.get(), counters.consumed.get()];
-        let mut dropped = [0; DropReason::COUNT];
-        for (count, &reason) in dropped.iter_mut().zip(DropReason::ALL) {
-            *count = counters.dropped(reason);
-        }
-        Self { ends, dropped }
-    }
-
-    /// Returns the fate of the packet that was counted since. Each packet ends in one counter, but for one that waits.
-    fn fate(&self, counters: &PortCounters) -> Fate {
-        let now = Self::of(counters);
-        let ends = [Fate::Forwarded, Fate::Delivered, Fate::Consumed];
-        let ended = (0..3).find(|&end| now.ends[end] != self.ends[end]).map(|end| ends[end]);
-        let dropped = || (0..DropReason::COUNT).find(|&reason| now.dropped[reason] != self.dropped[reason]);
-        ended
-            .or_else(|| dropped().map(|reason| Fate::Dropped(DropReason::ALL[reason])))
-            .unwrap_or(Fate::Waiting)
-    }
-}
-
-/// What the pipeline knows of a packet when it decides.
-#[derive(Clone, Copy)]
-pub(super) struct Known<'p> {
-    pub(super) fabric: &'p Fabric,
-    pub(super) shared: &'p Shared,
-    pub(super) item: &'p Item,
-    /// The packet, from its IP header on.
-    pub(super) packet: &'p [u8],
-    pub(super) offload: Offload,
-    /// Whether a back end takes packets of several segments.
-    pub(super) segments: bool,
-}
-
-impl Known<'_> {
-    fn fields(&self, output: Option<u16>) -> HeaderFields {
-        self.item.fields(self.packet, &self.offload, output)
-    }
-
-    fn sighting(&self, fate: Fate) -> Sighting {
-        Sighting {
-            packet: self.fields(None),
-            ttl: self.item.ttl,
-            route: None,
-            hop: None,
-            decision: None,
-            neighbour: None,
-            fate,
-        }
-    }
-
-    /// Predicts what becomes of a frame that is not looked up.
-    fn unrouted(&self, class: Class) -> Sighting {
-        let port = &self.fabric.ports[self.fabric.interfaces[usize::from(self.item.interface)].port];
-        let given = |otherwise| if port.host { Fate::Delivered } else { Fate::Dropped(otherwise) };
-        match class {
-            Class::Host(otherwise) => self.sighting(given(otherwise)),
-            Class::HostIp(otherwise) => {
-                let mut sighting = self.sighting(given(otherwise));
-                if let Err(refused) = self.local_rules(&mut sighting) {
-                    sighting.fate = Fate::Dropped(refused.reason);
-                }
-                sighting
-            }
-            Class::Local => self.local(self.sighting(Fate::Consumed)),
-            Class::Arp(..) | Class::Nd | Class::Route => self.sighting(Fate::Consumed),
-        }
-    }
-
-    fn local_rules(&self, sighting: &mut Sighting) -> Result<(), Refused> {
-        let Some(rules) = self.fabric.local_rules.as_ref().filter(|_| !self.item.is_nd(self.packet)) else {
-            return Ok(());
-        };
-        let ruling = rules.explain(&sighting.packet, |_| {});
-        sighting.decision = Some(Decision { place: Place::Local, action: ruling.action, rule: ruling.rule });
-        refusal(ruling.action)
-    }
-
-    fn local(&self, mut sighting: Sighting) -> Sighting {
-        let interface = &self.fabric.interfaces[usize::from(self.item.interface)];
-        let mut message = [0; MAX_MESSAGE];
-        sighting.fate = match self.local_rules(&mut sighting) {
-            Err(refused) => Fate::Dropped(refused.reason),
-            Ok(()) if self.fabric.ports[interface.port].host && interface.kernel => Fate::Delivered,
-            Ok(()) => match reply(self.fabric, self.item, self.packet, &mut message) {
-                Some(_) => Fate::Consumed,
-                None => Fate::Dropped(DropReason::NoHost),
-            },
-        };
-        sighting
-    }
-
-    /// Predicts what becomes of a packet whose destination and source were looked up.
-    pub(super) fn routed(&self, route: Option<NextHop>, source: Option<NextHop>) -> Sighting {
-        let mut sighting = self.sighting(Fate::Forwarded);
-        sighting.route = Some(route);
-        match self.decide(&mut sighting, route, source) {
-            Ok(fate) => sighting.fate = fate,
-            Err(refused) => sighting.fate = Fate::Dropped(refused.reason),
-        }
-        sighting
-    }
-
-    /// The steps of `Worker::route` and `Worker::forward`, in their order.
-    fn decide(
-        &self,
-        sighting: &mut Sighting,
-        route: Option<NextHop>,
-        source: Option<NextHop>,
-    ) -> Result<Fate, Refused> {
-        let Self { fabric, shared, item, packet, offload, segments } = *self;
-        let may_leave = || {
-            is_welcome(fabric, item, source)?;
-            if item.header > 20 && !item.v6 { well_formed(&packet[..item.header]) } else { Ok(()) }
-        };
-        let Some(route) = route else {
-            may_leave()?;
-            return Err(DropReason::NoRoute.into());
-        };
-        let hash = || fabric.hash.hash(&item.flow(packet));
-        let hop = fabric.hop(route.id(), hash).ok_or(DropReason::NextHopUnknown)?;
-        sighting.hop = Some(hop.clone());
-        if *hop == Hop::Local {
-            let local = self.local(sighting.clone());
-            *sighting = local;
-            return Ok(sighting.fate);
-        }
-        may_leave()?;
-        if let (Some(rules), Some(out)) = (&fabric.forward_rules, hop.interface()) {
-            let ruling = rules.explain(&self.fields(Some(out)), |_| {});
-            let (action, rule) = (ruling.action, ruling.rule);
-            sighting.decision = Some(Decision { place: Place::Forward, action, rule });
-            sighting.packet.output = Some(out);
-            refusal(action)?;
-        }
-        let (out, gateway) = match hop {
-            Hop::Via { interface, gateway } => (*interface, Some(*gateway)),
-            Hop::Connected { interface } => (*interface, None),
-            Hop::Blackhole => return Err(DropReason::Blackhole.into()),
-            Hop::Unreachable => return Err(DropReason::Unreachable.into()),
-            Hop::Prohibit => return Err(DropReason::Prohibit.into()),
-            Hop::Local | Hop::Group(_) => return Err(DropReason::NextHopUnknown.into()),
-        };
-        sighting.packet.output = Some(out);
-        let way = &fabric.interfaces[usize::from(out)];
-        leaves(item, way, out, &offload, segments)?;
-        let key = neighbour(out, gateway, item.v6, item.destination);
-        let answer = shared.neighbours.get(&key);
-        sighting.neighbour = Some((key, answer));
-        match answer {
-            Answer::Known(_) => Ok(Fate::Forwarded),
-            Answer::Waiting | Answer::Unknown => Ok(Fate::Waiting),
-            Answer::Failed => Err(DropReason::NeighbourFailed.into()),
-        }
-    }
-}
-
-impl Worker {
-    /// Begins a burst of a trace. Returns the trace, if this burst is traced.
-    #[cold]
-    pub(super) fn begin_trace(&mut self, received: usize, now_ns: u64) -> bool {
-        let Some(trace) = &self.trace else { return false };
-        if trace.is_over() {
-            self.trace = None;
-            return false;
-        }
-        // While too many packets are traced, the others are not even compared.
-        if !self.trace_rate.clone().take(now_ns) {
-            trace.skipped.fetch_add(received as u64, Ordering::Relaxed);
-            return false;
-        }
-        true
-    }
-
-    /// Returns the facts of a packet, if the trace is about it.
-    fn sight(
-        &mut self,
-        packet: &HeaderFields,
-        now_ns: u64,
-        facts: impl FnOnce(&Self) -> Sighting,
-    ) -> Option<(Sighting, Before)> {
-        let trace = self.trace.as_ref()?;
-        if !trace.matches(packet) {
-            return None;
-        }
-        if !self.trace_rate.take(now_ns) {
-            trace.left_out.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        let sighting = facts(self);
-        let port = self.fabric.interfaces[usize::from(packet.input)].port;
-        Some((sighting, Before::of(&self.counters[port])))
-    }
-
-    /// Notes the facts of a packet that is about to be routed.
-    #[cold]
-    pub(super) fn sight_routed(
-        &mut self,
-        io: &mut impl Io,
-        item: &Item,
-        (route, source): (Option<NextHop>, Option<NextHop>),
-        now_ns: u64,
-    ) -> Option<(Sighting, Before)> {
-        let fabric = std::sync::Arc::clone(&self.fabric);
-        let offload = io.frame(item.index).offload;
-        let hash = |packet: &[u8]| fabric.hash.hash(&item.flow(packet));
-        // The filter may ask for the interface by which the packet leaves.
-        let out = route
-            .and_then(|route| fabric.hop(route.id(), || hash(&io.frame(item.index).bytes[item.range()])));
-        let out = out.and_then(Hop::interface);
-        let segments = out.is_none_or(|out| io.segments(fabric.interfaces[usize::from(out)].port));
-        let frame = io.frame(item.index);
-        let packet = &frame.bytes[item.range()];
-        let fields = item.fields(packet, &offload, out);
-        self.sight(&fields, now_ns, |worker| {
-            let known = Known { fabric: &fabric, shared: &worker.shared, item, packet, offload, segments };
-            known.routed(route, source)
-        })
-    }
-
-    /// Notes the facts of a frame that is not routed.
-    #[cold]
-    pub(super) fn sight_unrouted(
-        &mut self,
-        io: &mut impl Io,
-        item: &Item,
-        class: Result<Class, DropReason>,
-        now_ns: u64,
-    ) -> Option<(Sighting, Before)> {
-        let class = match class {
-            // These have no IP header.
-            Ok(Class::Host(_) | Class::Arp(..)) => return None,
-            Ok(class) => class,
-            Err(_) => {
-                let trace = self.trace.as_ref()?;
-                trace.unreadable.fetch_add(1, Ordering::Relaxed);
-                return None;
-            }
-        };
-        let fabric = std::sync::Arc::clone(&self.fabric);
-        let frame = io.frame(item.index);
-        let (packet, offload) = (&frame.bytes[item.range()], frame.offload);
-        let fields = item.fields(packet, &offload, None);
-        self.sight(&fields, now_ns, |worker| {
-            let known =
-                Known { fabric: &fabric, shared: &worker.shared, item, packet, offload, segments: true };
-            known.unrouted(class)
-        })
-    }
-
-    /// Reports what became of a packet.
-    #[cold]
-    pub(super) fn report(&self, port: usize, sight: (Sighting, Before)) {
-        let (mut sighting, before) = sight;
-        sighting.fate = before.fate(&self.counters[port]);
-        if let Some(trace) = &self.trace {
-            trace.report(sighting);
-        }
-    }
-}
-
-/// A packet that nobody sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Question {
-    /// Whether it is IPv6.
-    pub v6: bool,
-    /// Source address; an IPv4 address in the low bits.
-    pub source: u128,
-    /// Destination address.
-    pub destination: u128,
-    /// Number of the interface on which it comes.
-    pub input: u16,
-    /// Protocol. TCP begins a connection, and ICMP is a ping.
-    pub protocol: u8,
-    /// Source and destination port, where the protocol has ports.
-    pub ports: (u16, u16),
-    /// Code point of differentiated services.
-    pub dscp: u8,
-}
-
-/// TTL and hop limit of packets that nobody sent.
-const TTL: u8 = 64;
-
-impl Question {
-    /// Returns the frame of the packet, as a station would send it to the router.
-    #[must_use]
-    pub fn frame(&self, fabric: &Fabric) -> Vec<u8> {
-        let ports = [self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes()].concat();
-        let upper: Vec<u8> = match self.protocol {
-            // A header with the flag SYN.
-            6 => [&ports[..], &[0; 8], &[0x50, 2], &[0; 6]].concat(),
-            17 | 33 | 132 | 136 => [&ports[..], &[0, 8, 0, 0]].concat(),
-            1 => vec![8, 0, 0xf7, 0xff, 0, 0, 0, 0],
-            58 => vec![128, 0, 0, 0, 0, 0, 0, 0],
-            _ => Vec::new(),
-        };
-        let interface = &fabric.interfaces[usize::from(self.input)];
-        let kind = if self.v6 { IPV6 } else { IPV4 };
-        let header = Header::new(interface.mac, Mac([2, 0, 0, 0, 0, 1]), interface.vlan, kind);
-        let mut packet = vec![0; if self.v6 { ipv6::HEADER } else { 20 }];
-        if self.v6 {
-            ipv6::write(&mut packet, upper.len(), TTL, self.protocol, self.source, self.destination);
-            packet[0] |= self.dscp >> 2;
-            packet[1] |= self.dscp << 6;
-            packet.extend(upper);
-            if self.protocol == 58 {
-                icmp::finish_v6(&mut packet, self.source, self.destination);
-            }
-        } else {
-            let (source, destination) = (self.source as u32, self.destination as u32);
-            let len = packet.len() + upper.len();
-            ipv4::write(&mut packet, len, TTL, self.protocol, source, destination);
-            packet[1] = self.dscp << 2;
-            packet[10..12].fill(0);
-            let sum = crate::packet::checksum::checksum(&packet);
-            packet[10..12].copy_from_slice(&sum.to_be_bytes());
-            packet.extend(upper);
-        }
-        [header.as_bytes(), &packet].concat()
-    }
-}
-
-/// Predicts what becomes of a packet, without sending it. `look_up` finds the route of an address in a VRF.
-pub fn predict(
-    shared: &Shared,
-    question: &Question,
-    look_up: impl Fn(usize, bool, u128) -> Option<NextHop>,
-) -> Sighting {
-    let fabric = shared.fabric();
-    let mut frame = question.frame(&fabric);
-    let port = fabric.interfaces[usize::from(question.input)].port;
-    let received = Received { bytes: &mut frame, tag: None, offload: Offload::default(), cut: false };
-    let mut item = Item::default();
-    let class = classify(&fabric, port, 0, &received, &mut item);
-    let packet = received.bytes.get(item.range()).unwrap_or_default();
-    let offload = Offload::default();
-    let known = Known { fabric: &fabric, shared, item: &item, packet, offload, segments: true };
-    match class {
-        Ok(Class::Route) => {
-            let look_up = |address| look_up(item.vrf, item.v6, address);
-            known.routed(look_up(item.destination), look_up(item.source))
-        }
-        Ok(class) => known.unrouted(class),
-        Err(reason) => known.sighting(Fate::Dropped(reason)),
     }
 }

@@ -137,6 +137,7 @@ impl Rules {
     /// Finds the rules that the packets of a burst pass.
     #[inline]
     fn pass(&mut self, io: &mut impl Io, items: &[Item]) {
+        // Places are those of items, because the decision comes later, by the item's number.
         self.burst.clear();
         for (place, item) in items.iter().enumerate() {
             let frame = io.frame(item.index);
@@ -232,6 +233,7 @@ impl Worker {
         }
         self.trace = self.shared.trace();
         let fabric = self.shared.fabric();
+        // Only the trace is new. New readers would cost time, so that a trace would be felt by every packet.
         if Arc::ptr_eq(&fabric, &self.fabric) {
             self.version = version;
             self.taken.store(version, Ordering::Release);
@@ -275,6 +277,7 @@ impl Worker {
             let traced = self.trace.is_some() && self.begin_trace(received, now_ns);
             let count = self.sort(io, &mut items, port, (received, traced), now_ns);
             self.look_up(&items[..count]);
+            // The whole burst at once, because a lookup then hides the memory latency of another.
             if let Some(rules) = &mut self.forward_rules {
                 rules.pass(io, &items[..count]);
             }
@@ -344,6 +347,7 @@ impl Worker {
             // An item that is not routed is overwritten by the next frame.
             let item = &mut items[count];
             let class = classify(&self.fabric, port, index, &frame, item);
+            // First, because most packets are routed, and are traced when their route is known.
             if let Ok(Class::Route) = class {
                 count += 1;
                 continue;
@@ -444,6 +448,7 @@ impl Worker {
             return Ok(());
         }
         may_leave(fabric, io, item, source)?;
+        // After the source is checked, because a forged source must not be told by ICMP.
         if self.forward_rules.is_some() {
             self.filter(io, number, item, hop, now_ns)?;
         }
@@ -491,7 +496,7 @@ impl Worker {
     }
 }
 
-/// Returns what an action means for a packet.
+/// Returns whether an action lets a packet go on.
 #[inline]
 pub(super) fn refusal(action: Action) -> Result<(), Refused> {
     match action {

@@ -8,7 +8,8 @@ use fibula::net::NextHop;
 use fibula_router::acl::{Action, Condition, Field, LogRate, PrefixLists, RuleSet};
 use fibula_router::drops::DropReason;
 use fibula_router::forward::fabric::Fabric;
-use fibula_router::forward::trace::{Fate, Question, Sighting, Trace, predict};
+use fibula_router::forward::predict::{UnsentPacket, predict};
+use fibula_router::forward::trace::{Fate, Sighting, Trace};
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Limits;
 
@@ -80,7 +81,7 @@ impl Random {
     }
 }
 
-fn question(random: &mut Random) -> Question {
+fn question(random: &mut Random) -> UnsentPacket {
     let v6 = random.next().is_multiple_of(2);
     let (third, last) = (random.next() % 10, random.pick(&[1, 9, 99, 130, 254, 255]));
     let own = random.next().is_multiple_of(3);
@@ -103,7 +104,7 @@ fn question(random: &mut Random) -> Question {
             (0x2001_0db8_u128 << 96 | u128::from(source.0) << 80 | u128::from(source.1), to)
         }
     };
-    Question {
+    UnsentPacket {
         v6,
         source,
         destination,
