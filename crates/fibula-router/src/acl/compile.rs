@@ -115,6 +115,7 @@ impl RuleSet {
             let tests = tests.map(|(field, test)| Ok((*field, numbered(*field, test, find)?)));
             let tests = tests.collect::<Result<Vec<_>, RuleError>>()?;
             let bit = Bit { rule: number as u16, action: rule.action, log: rule.log };
+            // One bit for each port, because a dimension can only exclude rules, never ask for one of two fields.
             let fields = match rule.condition.tests(Field::Port) {
                 true => &[Field::SourcePort, Field::DestinationPort][..],
                 false => &[Field::Port],
@@ -183,6 +184,7 @@ impl RuleSet {
         let counts = earlier.counts();
         let mut left: Vec<bool> = vec![true; earlier.rules.len()];
         for (number, rule) in self.rules.iter().enumerate() {
+            // Each earlier rule once, because equal rules may be there several times.
             let same = (0..earlier.rules.len()).find(|&at| left[at] && earlier.rules[at] == *rule);
             if let Some(at) = same {
                 left[at] = false;
@@ -209,6 +211,7 @@ impl RuleSet {
         let BurstRows { words, rows, columns, v4, v6, v4_other, places, narrow, wide, count, found, .. } =
             burst;
         let (words, narrow, wide, count) = (*words, *narrow, *wide, *count);
+        // All rules pass at first, because each field only excludes some.
         rows[..count * words].fill(u64::MAX);
         let v4_places = &places[..narrow];
         let v6_places = &places[BURST - wide..];
@@ -403,6 +406,7 @@ fn direction(
             sets.push(Arc::new(inline));
         }
         for name in &addresses.lists {
+            // A list is one set however many rules name it, because each set makes combinations.
             let number = match names.iter().find(|known| known.0 == name) {
                 Some(known) => known.1,
                 None => {

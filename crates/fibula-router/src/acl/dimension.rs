@@ -83,6 +83,7 @@ impl Numbers {
         let mut starts: Vec<u16> = starts.into_iter().filter(|&start| start <= most).chain([0]).collect();
         starts.sort_unstable();
         starts.dedup();
+        // First the row of packets without the field, which every table has.
         let mut rows = Rows::new(words);
         let absent = rows.number(others.to_vec())?;
         let values = usize::from(most) + 1;
@@ -189,6 +190,7 @@ impl<K: Key> Prefixes<K> {
                 next
             });
             open.push((prefix, number));
+            // A prefix that changes nothing is left out, because a smaller table is faster.
             if number != outside {
                 let wrong = |error: &dyn core::fmt::Display| RuleError(error.to_string());
                 let next_hop = NextHop::try_from(number).map_err(|error| wrong(&error))?;

@@ -88,6 +88,7 @@ impl PrefixLists {
         if let Some(path) = file {
             let text = std::fs::read(path).map_err(|error| ListError::File(path.to_owned(), error))?;
             for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+                // Only the first word, because tables of routes have more.
                 let line = line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
                 let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
                 if word.is_empty() {

@@ -92,6 +92,7 @@ impl FromStr for Rule {
             let names = quoted(Action::ALL.map(Action::name));
             return wrong(format!("'{first}' is not an action: a rule begins with one of {names}"));
         };
+        // Before the tests, because a field could be called the same one day.
         let log = words.next_if_eq(&"log").is_some();
         if words.peek().is_none() {
             return wrong(format!("'{text}' has no condition: 'any' means all packets"));
