@@ -34,7 +34,6 @@ pub(super) fn check(text: &Text<'_>, file: &File, config: &mut Config) -> Result
     if config.interfaces.len() > PORTS {
         return refuse(format!("with at most {PORTS} interfaces"));
     }
-    // Here is the place for all else that only the router does with packets that it forwards.
     let is_native = |line: &super::Interface| {
         matches!(line.backend, Backend::Xdp { mode: XdpMode::Native | XdpMode::Auto, fast: true, .. })
     };

@@ -155,6 +155,14 @@ pub(super) fn read(
             reason: "a bridge has no filter: its frames pass as they are".into(),
         });
     }
+    let fast = config.interfaces.iter().find(|line| line.backend.is_fast());
+    if let (false, Some(line)) = (filter.forward.is_empty(), fast) {
+        let reason = format!(
+            "filter.forward: interface '{}' has 'fast', whose program forwards packets without the rules: leave one of the two out",
+            line.name
+        );
+        return Err(ConfigError { line: place(&keys.forward), reason });
+    }
     if let (false, Some(line)) = (filter.local.is_empty(), config.interfaces.iter().find(|line| past(line))) {
         let reason = format!(
             "filter.local: interface '{}' has back end {}, where the kernel takes packets to the machine past the router: use nftables' hook 'input' for it",
@@ -348,6 +356,12 @@ device = \"tap0\"
                 "[[interface]]\nname = \"lan\"\nbackend = \"af-packet\"\ndevice = \"eth0\"\n[filter.local]\nrules = [\"deny any\"]\n[filter.forward]",
                 9,
                 "filter.local: interface 'lan' has back end af-packet",
+            ),
+            (
+                "[filter.forward]",
+                "[[interface]]\nname = \"lan\"\nbackend = \"af-xdp\"\nfast = true\ndevice = \"eth0\"\n[filter.forward]",
+                12,
+                "filter.forward: interface 'lan' has 'fast'",
             ),
         ] {
             assert!(GOOD.contains(from), "{from}");
