@@ -89,6 +89,9 @@ fn static_program(
         &at("fibula-router.service"),
         std::fs::read(root().join("docs/guide/fibula-router.service"))?,
     )?;
+    for file in parts::MONITORING {
+        stage.text(&at(file), parts::monitoring(file)?)?;
+    }
     for file in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         stage.text(&at(file), std::fs::read(root().join(file))?)?;
     }

@@ -137,11 +137,22 @@ pub(crate) fn completions(stage: &Stage<'_>, program: &Path, shell: &str) -> Out
     crate::programs::output(stage.release.command(&program.to_string_lossy()).args(["completions", shell]))
 }
 
-/// The unit, under its own name and as the template for upgrades without a gap.
+/// The dashboard and the alert rules of the guide, by file name.
+pub(crate) const MONITORING: [&str; 2] = ["fibula-router-dashboard.json", "fibula-router-alerts.yml"];
+
+/// Returns a file of [`MONITORING`].
+pub(crate) fn monitoring(name: &str) -> Outcome<String> {
+    Ok(fs::read_to_string(root().join("docs/guide/monitoring").join(name))?)
+}
+
+/// The unit, under its own name and as the template for upgrades without a gap; and what watches it.
 fn unit(stage: &Stage<'_>) -> Outcome {
     let text = installed_unit()?;
     for name in ["fibula-router.service", "fibula-router@.service"] {
         stage.text(&format!("/usr/lib/systemd/system/{name}"), &text)?;
+    }
+    for name in MONITORING {
+        stage.text(&format!("/usr/share/fibula/{name}"), monitoring(name)?)?;
     }
     Ok(())
 }
