@@ -337,7 +337,9 @@ fn choose_names_a_structure_of_each_family_and_says_why() {
     let path = table.to_str().unwrap();
     let text = run(&["choose", path]);
     assert_eq!((text.code, text.err.as_str()), (0, ""));
-    assert!(text.out.contains("IPv4: ") && text.out.contains("IPv6: ") && text.out.contains("measured"));
+    assert!(
+        text.out.contains("IPv4: ") && text.out.contains("IPv6: ") && text.out.contains("for this table")
+    );
     let json = run(&["choose", path, "--batch", "1", "--isa", "scalar", "--json"]);
     let rows: Vec<Value> = serde_json::from_str(&json.out).unwrap();
     for family in ["ipv4", "ipv6"] {
