@@ -3,38 +3,26 @@
 use fibula::net::NextHop;
 
 use super::dimension::{ABSENT, Numbers, Prefixes};
-use super::fields::{Field, kind_of};
+use super::fields::{Field, HeaderFields};
 use crate::io::BURST;
 
 const fn bit(field: Field) -> u16 {
     1 << field as u8
 }
 
-const PORTS: u16 = bit(Field::SourcePort) | bit(Field::DestinationPort);
-const ICMP: u16 = bit(Field::IcmpType) | bit(Field::IcmpCode);
 /// The fields above IP.
-const UPPER: u16 = PORTS | ICMP | bit(Field::TcpFlags);
-
-/// The fields of a packet that rules test.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PacketValues {
-    pub(crate) v6: bool,
-    pub(crate) source: u128,
-    pub(crate) destination: u128,
-    pub(crate) protocol: u8,
-    pub(crate) length: u16,
-    pub(crate) dscp: u8,
-    pub(crate) fragment: u8,
-    pub(crate) input: u16,
-    pub(crate) vrf: u16,
-}
+const UPPER: u16 = bit(Field::SourcePort)
+    | bit(Field::DestinationPort)
+    | bit(Field::TcpFlags)
+    | bit(Field::IcmpType)
+    | bit(Field::IcmpCode);
 
 /// The rules that each packet of a burst passes so far, as rows of bits, and the room to find them.
 #[derive(Debug)]
 pub(crate) struct BurstRows {
     pub(super) words: usize,
-    /// The fields that rules test, a bit each. The others are not read.
-    pub(super) needs: u16,
+    /// Whether rules test fields above IP. If none does, these are not noted.
+    pub(super) needs_upper: bool,
     /// Whether rules test addresses or families.
     pub(super) needs_addresses: bool,
     pub(super) rows: Vec<u64>,
@@ -52,10 +40,10 @@ pub(crate) struct BurstRows {
 
 impl BurstRows {
     /// Makes room for the rules of a set.
-    pub(super) fn new(words: usize, needs: impl Iterator<Item = Field>, needs_addresses: bool) -> Self {
+    pub(super) fn new(words: usize, fields: impl Iterator<Item = Field>, needs_addresses: bool) -> Self {
         Self {
             words,
-            needs: needs.fold(0, |needs, field| needs | bit(field)),
+            needs_upper: fields.fold(0, |all, field| all | bit(field)) & UPPER != 0,
             needs_addresses,
             rows: vec![0; words * BURST],
             columns: Box::new([[ABSENT; BURST]; Field::COUNT]),
@@ -75,39 +63,23 @@ impl BurstRows {
         (self.narrow, self.wide, self.count) = (0, 0, 0);
     }
 
-    /// Adds a packet, in the order of their places. `upper` is the packet from the end of the IP headers on.
+    /// Adds a packet, in the order of their places.
     #[inline]
-    pub(crate) fn put(&mut self, place: usize, packet: &PacketValues, upper: &[u8]) {
-        let needs = self.needs;
+    pub(crate) fn put(&mut self, place: usize, packet: &HeaderFields) {
         let mut set = |field: Field, value: u32| self.columns[field as usize][place] = value;
         set(Field::Protocol, packet.protocol.into());
         set(Field::Length, packet.length.into());
         set(Field::In, packet.input.into());
         set(Field::Vrf, packet.vrf.into());
-        if needs & UPPER != 0 {
-            let kind = kind_of(packet.protocol, packet.v6);
-            if needs & PORTS != 0 {
-                let ports = upper.first_chunk::<4>().filter(|_| kind.has_ports());
-                let word = ports.map_or(0, |bytes| u32::from_be_bytes(*bytes));
-                let absent = if ports.is_some() { 0 } else { ABSENT };
-                set(Field::SourcePort, word >> 16 | absent);
-                set(Field::DestinationPort, word & 0xffff | absent);
-            }
-            if needs & bit(Field::TcpFlags) != 0 {
-                let flags = upper.get(13).filter(|_| kind.is_tcp());
-                set(Field::TcpFlags, flags.map_or(ABSENT, |&flags| flags.into()));
-            }
-            if needs & ICMP != 0 {
-                let icmp = upper.first_chunk::<2>().filter(|_| kind.is_icmp());
-                set(Field::IcmpType, icmp.map_or(ABSENT, |icmp| icmp[0].into()));
-                set(Field::IcmpCode, icmp.map_or(ABSENT, |icmp| icmp[1].into()));
-            }
-        }
-        if needs & bit(Field::Dscp) != 0 {
-            set(Field::Dscp, packet.dscp.into());
-        }
-        if needs & bit(Field::Fragment) != 0 {
-            set(Field::Fragment, packet.fragment.into());
+        set(Field::Dscp, packet.dscp.into());
+        set(Field::Fragment, packet.fragment.into());
+        if self.needs_upper {
+            let mut set = |field, value: Option<u16>| set(field, value.map_or(ABSENT, u32::from));
+            set(Field::SourcePort, packet.ports.map(|ports| ports.0));
+            set(Field::DestinationPort, packet.ports.map(|ports| ports.1));
+            set(Field::TcpFlags, packet.tcp_flags.map(u16::from));
+            set(Field::IcmpType, packet.icmp.map(|icmp| icmp.0.into()));
+            set(Field::IcmpCode, packet.icmp.map(|icmp| icmp.1.into()));
         }
         self.count += 1;
         if !self.needs_addresses {
@@ -126,6 +98,12 @@ impl BurstRows {
             self.v4_other[at] = packet.destination as u32;
             self.narrow += 1;
         }
+    }
+
+    /// Returns the length of a packet.
+    #[inline]
+    pub(super) fn length(&self, place: usize) -> u32 {
+        self.columns[Field::Length as usize][place]
     }
 
     /// Returns the rules that a packet passes, but for tests of the interface by which it leaves.

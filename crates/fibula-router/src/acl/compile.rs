@@ -73,6 +73,8 @@ pub struct RuleSet {
     /// The row of IPv4 and then that of IPv6, where rules test the family.
     pub(super) families: Option<Vec<u64>>,
     pub(super) numbers: Box<[(Field, Numbers)]>,
+    /// The interface by which a packet leaves. It is known when the packet's route is, and the other fields before.
+    outs: Option<Numbers>,
     counts: RuleTotals,
     log: Log,
 }
@@ -143,6 +145,7 @@ impl RuleSet {
             let passes = |bit: usize, value: u16| drafts[bit].passes(field, value);
             numbers.push((field, Numbers::compile(words, field.most(), starts, &others, &tested, passes)?));
         }
+        let outs = numbers.iter().position(|numbers| numbers.0 == Field::Out).map(|at| numbers.remove(at).1);
         let family = |v6: bool| all(&|draft| draft.rule.condition.v6.is_none_or(|wanted| wanted == v6));
         let has_family = rules.iter().any(|rule| rule.condition.v6.is_some());
         let direction =
@@ -152,6 +155,7 @@ impl RuleSet {
             destination: direction(|rule| rule.condition.destination.as_ref())?,
             families: has_family.then(|| [family(false), family(true)].concat()),
             numbers: numbers.into(),
+            outs,
             bits: drafts.iter().map(|draft| draft.bit).collect(),
             words,
             default,
@@ -232,7 +236,7 @@ impl RuleSet {
             let v6 = v6_places.iter().map(|&place| (usize::from(place), 1));
             and_rows(words, rows, families, v4.chain(v6));
         }
-        for (field, numbers) in self.numbers.iter().filter(|numbers| numbers.0 != Field::Out) {
+        for (field, numbers) in &self.numbers {
             let column = &columns[*field as usize];
             numbers.combine(words, rows, &column[..count]);
         }
@@ -244,29 +248,25 @@ impl RuleSet {
         BurstRows::new(self.words, self.numbers.iter().map(|numbers| numbers.0), has_addresses)
     }
 
-    /// Decides about a packet of a burst that leaves by `output`, and counts it. `packet` returns its fields, for the log.
+    /// Decides about a packet of a burst that leaves by `output`, and counts it. `log` is called with each rule that wants it in the log.
     #[inline]
     pub(crate) fn judge(
         &self,
         (burst, place): (&BurstRows, usize),
-        (output, length): (u16, u16),
+        output: u16,
         counts: &WorkerCounts,
         mut log: impl FnMut(usize),
     ) -> Action {
-        let outs = match self.numbers.last() {
-            // The fields are in order, and this one is among the last two.
-            Some((Field::Out, outs)) => Some(outs),
-            _ => self.numbers.iter().rev().find(|numbers| numbers.0 == Field::Out).map(|numbers| &numbers.1),
-        };
-        let rows = [burst.row(place), outs.map_or(burst.row(place), |outs| outs.row(Some(output)))];
+        let (row, length) = (burst.row(place), u64::from(burst.length(place)));
+        let rows = [row, self.outs.as_ref().map_or(row, |outs| outs.row(Some(output)))];
         let ruling = self.first(&rows, |bit| {
-            counts.add(usize::from(bit.rule), u64::from(length));
+            counts.add(usize::from(bit.rule), length);
             if bit.log {
                 log(usize::from(bit.rule));
             }
         });
         if ruling.rule.is_none() {
-            counts.add(self.rules.len(), u64::from(length));
+            counts.add(self.rules.len(), length);
         }
         ruling.action
     }
@@ -318,6 +318,9 @@ impl RuleSet {
         }
         for (field, numbers) in &self.numbers {
             put(numbers.row(packet.get(*field)));
+        }
+        if let Some(outs) = &self.outs {
+            put(outs.row(packet.output));
         }
         self.first(&rows[..count], passed)
     }

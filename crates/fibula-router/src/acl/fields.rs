@@ -144,7 +144,7 @@ static KINDS: [u8; 256] = {
 
 /// Returns the kind of header above IP.
 #[inline]
-pub(super) fn kind_of(protocol: u8, v6: bool) -> UpperKind {
+fn kind_of(protocol: u8, v6: bool) -> UpperKind {
     let other = if v6 { UpperKind::ICMP_4 } else { UpperKind::ICMP_6 };
     UpperKind(KINDS[usize::from(protocol)] & !other)
 }

@@ -33,7 +33,7 @@ mod list;
 mod log;
 mod text;
 
-pub(crate) use burst::{BurstRows, PacketValues};
+pub(crate) use burst::BurstRows;
 pub use compile::{RulePlace, RuleSet, Ruling};
 pub use condition::{Addresses, Condition, Find, Ready, ValueTest};
 pub use count::{RuleCounts, WorkerCounts};

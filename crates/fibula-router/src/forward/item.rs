@@ -1,6 +1,6 @@
 //! Results of the first pass over a burst.
 
-use crate::acl::{self, HeaderFields, PacketValues};
+use crate::acl::{self, HeaderFields};
 use crate::drops::DropReason;
 use crate::io::{Offload, Received};
 use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
@@ -67,40 +67,15 @@ impl Item {
         }
     }
 
-    /// Returns the length that rules test: that of a packet on the wire.
-    #[inline]
-    pub(super) fn length(&self, offload: &Offload) -> u16 {
-        let len = match offload.segment {
-            0 => self.len,
-            segment => usize::from(segment) + usize::from(offload.headers),
-        };
-        // An IPv6 packet may have 40 bytes more than the field can say, and no rule tells those apart.
-        u16::try_from(len).unwrap_or(u16::MAX)
-    }
-
-    /// Returns the values that rules test, for a burst.
-    #[inline]
-    pub(super) fn values(&self, packet: &[u8], offload: &Offload) -> PacketValues {
-        let dont = !self.v6 && self.dont_fragment;
-        PacketValues {
-            v6: self.v6,
-            source: self.source,
-            destination: self.destination,
-            protocol: self.protocol,
-            length: self.length(offload),
-            dscp: acl::dscp(packet, self.v6),
-            fragment: acl::fragment(dont, self.fragment, self.later_fragment, self.more_fragments),
-            input: self.interface,
-            vrf: self.vrf as u16,
-        }
-    }
-
-    /// Returns the fields that rules test. `output` is the interface by which the packet leaves.
+    /// Returns the fields that rules test. `output` is the interface by which the packet leaves, if that is known.
     #[inline]
     pub(super) fn fields(&self, packet: &[u8], offload: &Offload, output: Option<u16>) -> HeaderFields {
         let upper = self.upper.and_then(|at| packet.get(at..)).unwrap_or_default();
         let (ports, tcp_flags, icmp) = acl::upper(self.protocol, self.v6, upper);
-        let length = self.length(offload);
+        let len = match offload.segment {
+            0 => self.len,
+            segment => usize::from(segment) + usize::from(offload.headers),
+        };
         let dont = !self.v6 && self.dont_fragment;
         HeaderFields {
             v6: self.v6,
@@ -110,7 +85,8 @@ impl Item {
             ports,
             tcp_flags,
             icmp,
-            length,
+            // That of a packet on the wire. One of IPv6 may have 40 bytes more than fit, and no rule tells those apart.
+            length: u16::try_from(len).unwrap_or(u16::MAX),
             dscp: acl::dscp(packet, self.v6),
             fragment: acl::fragment(dont, self.fragment, self.later_fragment, self.more_fragments),
             input: self.interface,

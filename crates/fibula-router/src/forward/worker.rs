@@ -142,8 +142,7 @@ impl Rules {
         for (place, item) in items.iter().enumerate() {
             let frame = io.frame(item.index);
             let packet = &frame.bytes[item.range()];
-            let upper = item.upper.and_then(|at| packet.get(at..)).unwrap_or_default();
-            self.burst.put(place, &item.values(packet, &frame.offload), upper);
+            self.burst.put(place, &item.fields(packet, &frame.offload, None));
         }
         self.set.pass(&mut self.burst);
     }
@@ -475,10 +474,9 @@ impl Worker {
         now_ns: u64,
     ) -> Result<(), Refused> {
         let (Some(rules), Some(out)) = (&self.forward_rules, hop.interface()) else { return Ok(()) };
-        let offload = io.frame(item.index).offload;
-        let packet = (out, item.length(&offload));
-        refusal(rules.set.judge((&rules.burst, number), packet, &rules.counts, |rule| {
-            let packet = item.fields(&io.frame(item.index).bytes[item.range()], &offload, Some(out));
+        refusal(rules.set.judge((&rules.burst, number), out, &rules.counts, |rule| {
+            let frame = io.frame(item.index);
+            let packet = item.fields(&frame.bytes[item.range()], &frame.offload, Some(out));
             rules.set.note(rule, &packet, now_ns);
         }))
     }
