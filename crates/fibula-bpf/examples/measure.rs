@@ -1,6 +1,6 @@
-//! Measures lookups in BPF programs beside LPM_TRIE and HASH: `measure TABLE ENGINE [TIMES]`, as root, with clang and libbpf. It prints lines
-//! of names and figures, as `records/bpf/` has them. A lookup's figure is the least of TIMES runs over 2^20 keys. The empty loop has a
-//! figure of its own, which is to be subtracted.
+//! Measures lookups in BPF programs by an engine, by LPM_TRIE and by HASH: `measure TABLE ENGINE [TIMES]`. The program runs as root and needs
+//! clang and libbpf. It prints lines of names and figures, as `records/bpf/` has them. The figure of a lookup is the least of TIMES runs
+//! over 2^20 keys. Subtract the figure of the empty loop from it.
 
 use std::error::Error;
 use std::fs;

@@ -31,13 +31,13 @@ pub struct FollowOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub enum Order {
-    /// The order in which the table tells of the stores.
+    /// The order in which the table names the stores to its listener.
     #[default]
     AsTold,
     /// The other way round, with some time between: wrong on purpose.
     Reversed,
-    /// As told, up to so many stores. Before the next one the follower says so on its output, and waits for good: to be killed there.
-    /// Words of whole arrays do not count.
+    /// The same order, for this number of stores. Before the next store the follower prints a line and waits, so that a test can kill it
+    /// there. Words of whole arrays do not count.
     Halted(u64),
 }
 

@@ -128,7 +128,7 @@ impl Memory {
 pub enum ProgramKind {
     /// The ingress of a device, after sockets have had the packet (TCX, Linux 6.6).
     Ingress,
-    /// The driver of a device, or right behind it.
+    /// The driver of a device, or the first code of the kernel that its frames meet.
     Xdp,
 }
 
@@ -284,7 +284,7 @@ fn types(functions: &[Function]) -> Vec<u8> {
         // Of global linkage, which has it verified by itself.
         words.extend([name(&function.name), 12 << 24 | 1, prototype(at)]);
     }
-    // The magic number and the version, the header's length, no flags; then types, and names behind them.
+    // The header has a magic number with the version, its own length and no flags. The types follow, and the names come last.
     let len = 4 * words.len() as u32;
     let header = [0x0001_eb9f, 24, 0, len, len, names.len() as u32];
     let mut bytes: Vec<u8> = header.iter().chain(&words).flat_map(|word| word.to_ne_bytes()).collect();

@@ -23,7 +23,8 @@ use crate::sys::{self, ARRAY, MMAPABLE, MapForm, Mapping};
 pub struct Options {
     /// The engine, which says the family.
     pub engine: Engine,
-    /// The room of each array, as a binary logarithm of bytes. A map takes twice its room: new words are written beside those in use.
+    /// The room of each array, as a binary logarithm of bytes. A map takes twice its room, because new words are written next to those in
+    /// use.
     /// Programs must be compiled with the same rooms.
     pub rooms: [u8; ARRAYS],
 }
@@ -52,10 +53,10 @@ impl Options {
         self.checked()
     }
 
-    /// Returns these options with room for at least so many bytes in each array but the entries.
+    /// Returns these options with room for at least `bytes` bytes in each array but the entries.
     ///
     /// # Errors
-    /// [`BpfError::Room`] if programs cannot reach so many.
+    /// [`BpfError::Room`] if programs cannot reach `bytes` bytes.
     pub fn with_at_least(mut self, bytes: usize) -> Result<Self, BpfError> {
         // A size beyond the powers of two of this machine is beyond programs too.
         let room = bytes.checked_next_power_of_two().map_or(u8::MAX, |bytes| bytes.trailing_zeros() as u8);

@@ -1,4 +1,4 @@
-//! Traces of packets, and explanations of packets that nobody sent.
+//! Traces of real packets, and explanations of imagined ones.
 
 use serde::{Deserialize, Serialize};
 

@@ -102,7 +102,7 @@ pub fn explain(socket: &Path, packet: &PacketQuestion<'_>) -> Result<Answered<Ex
     ask(socket, &question, PATIENCE)
 }
 
-/// A packet that nobody sends.
+/// An imagined packet, which the router explains.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketQuestion<'n> {
     /// Source address.

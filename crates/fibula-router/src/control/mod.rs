@@ -79,7 +79,7 @@ const QUESTIONS: usize = 8;
 const CALM_NS: u64 = 1_000_000_000;
 /// Turns of the main thread between two checks of the links of ports that are unknown to the kernel.
 const LINKS: u32 = 50;
-/// How often the kernel is asked for features of devices, where programs forward.
+/// The time between two questions to the kernel about the features of fast devices.
 const FEATURES_NS: u64 = 100_000_000;
 /// How long the main thread waits for workers to take up a new fabric.
 const TAKE_UP: Duration = Duration::from_secs(2);

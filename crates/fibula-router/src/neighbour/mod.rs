@@ -479,7 +479,7 @@ impl Neighbours {
             };
             if gone {
                 view.remove(entry.slot);
-                // A program in the kernel that forwards to it must stop, as nobody would verify it any more.
+                // The router verifies this neighbour no more, so programs in the kernel must stop forwarding to it.
                 changes = true;
             }
             !gone

@@ -112,6 +112,29 @@ mod tests {
         }
     }
 
+    /// `MAX_USED_MAPS` of Linux (include/linux/bpf_verifier.h): a program with more maps is refused. It bounds the number of VRFs.
+    const MOST_MAPS: usize = 64;
+
+    #[test]
+    fn a_program_has_nine_maps_a_vrf_and_as_many_as_the_kernel_takes() {
+        let text = CodeListing::parse(COMMITTED).unwrap();
+        let numbers = ["port_number", "tagged_frames"];
+        let names = text.places.iter().map(|place| place.1.as_str()).filter(|name| !numbers.contains(name));
+        let maps: std::collections::BTreeSet<&str> = names.collect();
+        let of = |slot: usize| {
+            maps.iter()
+                .filter(|name| {
+                    ["v4", "v6"].iter().any(|family| name.starts_with(&format!("{family}_{slot}_")))
+                })
+                .count()
+        };
+        assert_eq!(of(0), 9);
+        assert!(
+            (0..crate::config::FAST_VRFS).all(|slot| of(slot) == of(0)) && of(crate::config::FAST_VRFS) == 0
+        );
+        assert!(maps.len() <= MOST_MAPS, "{} maps", maps.len());
+    }
+
     #[test]
     fn a_broken_text_is_refused() {
         for text in ["", "code\n", "function 0 main\ncode\n12x", "place 9 hops\nfunction 0 m\ncode\n00"] {
