@@ -27,23 +27,14 @@ use fibula_router::stage::{self, Staged};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
+#[path = "../tests/support/random.rs"]
+mod random;
+use random::Random;
+
 /// Bytes of a frame, its checksum included.
 const FRAME: usize = 64;
 const PACKETS: usize = 1 << 16;
 const END: stage::End = stage::End { kernel: false, sends: true, segments: false, pool: None };
-
-/// A small generator with a good spread (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
 
 /// Returns random addresses below random routes.
 fn keys(ribs: &DualRib, v6: bool, random: &mut Random) -> (Vec<u32>, Vec<u128>) {
@@ -201,7 +192,7 @@ fn frames((v4_keys, v6_keys): (&[u32], &[u128])) -> Frames {
 }
 
 fn measure(ribs: &DualRib, v6: bool, (passes, load): (usize, f64)) -> Measured {
-    let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random(7));
+    let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random::new(7));
     let template = frames((&v4_keys, &v6_keys));
     let table = Table::from_routes(ribs.clone(), Options::default()).expect("memory for the table");
     let shared = network(table.clone(), 1, false);
@@ -368,7 +359,7 @@ fn stages(ribs: &DualRib, runs: usize, load: f64) -> ExitCode {
         if if v6 { ribs.v6.is_empty() } else { ribs.v4.is_empty() } {
             continue;
         }
-        let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random(7));
+        let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random::new(7));
         let table = Table::from_routes(ribs.clone(), Options::default()).expect("memory for the table");
         let rates = rates(&network(table, 1, false), &frames((&v4_keys, &v6_keys)), runs);
         measured.insert(family.to_owned(), rates.into());

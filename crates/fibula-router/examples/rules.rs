@@ -17,23 +17,14 @@ use fibula_router::measure::{FrameRing, Frames, Keys, counters, network};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
+#[path = "../tests/support/random.rs"]
+mod random;
+use random::Random;
+
 const PACKETS: usize = 1 << 16;
 const LISTS: usize = 10;
 const PREFIXES: usize = 100_000;
 const RULES: usize = 100;
-
-/// A small generator with a good spread (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
 
 /// Returns a random IPv4 address that may be forwarded, and an IPv6 address.
 fn addresses(random: &mut Random) -> (u32, u128) {
@@ -106,7 +97,7 @@ fn pass(worker: &mut Worker, io: &mut FrameRing) -> f64 {
 }
 
 fn measure(v6: bool, passes: usize) -> Vec<(&'static str, f64)> {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let prefixes = prefixes(&mut random, v6);
     let mut lists = PrefixLists::default();
     for (number, part) in prefixes.chunks(PREFIXES / LISTS).enumerate() {

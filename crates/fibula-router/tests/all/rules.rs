@@ -12,31 +12,7 @@ use fibula_router::neighbour::Limits;
 
 use crate::support::frames::build;
 use crate::support::network::{self, Network};
-
-/// A small generator with a good spread (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        (self.next() % count as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-
-    fn chance(&mut self, of: usize) -> bool {
-        self.below(of) == 0
-    }
-}
+use crate::support::random::Random;
 
 /// A prefix of few addresses that packets have: family, address, length.
 type Block = (bool, u128, u8);
@@ -61,11 +37,11 @@ const PORTS: [u16; 7] = [0, 22, 80, 81, 443, 1024, 65_535];
 const PROTOCOLS: [u8; 6] = [1, 6, 17, 58, 89, 132];
 
 fn block(random: &mut Random) -> Block {
-    let v6 = random.chance(2);
+    let v6 = random.once_in(2);
     let (address, most) = address(random, v6);
     let len = match v6 {
-        true => random.pick(&[0, 32, 48, 64, 112, 127, 128]),
-        false => random.pick(&[0, 8, 16, 24, 25, 31, 32]),
+        true => random.one_of(&[0, 32, 48, 64, 112, 127, 128]),
+        false => random.one_of(&[0, 8, 16, 24, 25, 31, 32]),
     };
     let kept = if len == 0 { 0 } else { u128::MAX << (most - len) };
     (v6, address & kept & if v6 { u128::MAX } else { 0xffff_ffff }, len)
@@ -94,29 +70,29 @@ fn contains(&(v6, address, len): &Block, of: bool, other: u128) -> bool {
 
 impl Wanted {
     fn random(random: &mut Random, lists: usize) -> Self {
-        let not = random.chance(4);
+        let not = random.once_in(4);
         match random.below(9) {
-            0 => Self::Family(random.chance(2)),
+            0 => Self::Family(random.once_in(2)),
             1 | 2 => {
                 let blocks = (0..random.below(3)).map(|_| block(random)).collect::<Vec<_>>();
                 let count = if blocks.is_empty() { 1 } else { random.below(2) };
                 let own = (0..count).map(|_| random.below(lists)).collect();
-                Self::Near(random.chance(2), not, blocks, own)
+                Self::Near(random.once_in(2), not, blocks, own)
             }
             3 => Self::Established,
             4 => {
-                let flags = FLAGS.iter().filter(|_| random.chance(2)).collect::<Vec<_>>();
+                let flags = FLAGS.iter().filter(|_| random.once_in(2)).collect::<Vec<_>>();
                 let flags = if flags.is_empty() { vec![&FLAGS[1]] } else { flags };
-                Self::Flags(flags.iter().map(|flag| (flag.0, flag.1, random.chance(2))).collect())
+                Self::Flags(flags.iter().map(|flag| (flag.0, flag.1, random.once_in(2))).collect())
             }
-            5 => Self::Part(random.pick(&["none", "any", "first", "later", "last", "df"])),
+            5 => Self::Part(random.one_of(&["none", "any", "first", "later", "last", "df"])),
             6 => {
-                let field = random.pick(&[Field::In, Field::Out, Field::Vrf]);
+                let field = random.one_of(&[Field::In, Field::Out, Field::Vrf]);
                 let most = if field == Field::Vrf { 2 } else { INTERFACES.len() };
                 Self::Name(field, not, (0..1 + random.below(2)).map(|_| random.below(most)).collect())
             }
             _ => {
-                let field = random.pick(&[
+                let field = random.one_of(&[
                     Field::Protocol,
                     Field::SourcePort,
                     Field::DestinationPort,
@@ -128,14 +104,14 @@ impl Wanted {
                 ]);
                 let ranges = (0..1 + random.below(3)).map(|_| {
                     let value = |random: &mut Random| match field {
-                        Field::Protocol => u16::from(random.pick(&PROTOCOLS)),
-                        Field::Length => random.pick(&[20, 48, 60, 100, 1280]),
-                        Field::Dscp => random.pick(&[0, 10, 46, 63]),
-                        Field::IcmpType | Field::IcmpCode => random.pick(&[0, 8, 128, 255]),
-                        _ => random.pick(&PORTS),
+                        Field::Protocol => u16::from(random.one_of(&PROTOCOLS)),
+                        Field::Length => random.one_of(&[20, 48, 60, 100, 1280]),
+                        Field::Dscp => random.one_of(&[0, 10, 46, 63]),
+                        Field::IcmpType | Field::IcmpCode => random.one_of(&[0, 8, 128, 255]),
+                        _ => random.one_of(&PORTS),
                     };
                     let (a, b) = (value(random), value(random));
-                    if random.chance(2) { (a, a) } else { (a.min(b), a.max(b)) }
+                    if random.once_in(2) { (a, a) } else { (a.min(b), a.max(b)) }
                 });
                 Self::Number(field, not, ranges.collect())
             }
@@ -243,7 +219,7 @@ impl Model {
         let lists: Vec<Vec<Block>> =
             (0..4).map(|_| (0..random.below(6)).map(|_| block(random)).collect()).collect();
         // Sometimes more rules than one word has bits.
-        let count = if random.chance(4) { 60 + random.below(90) } else { random.below(12) };
+        let count = if random.once_in(4) { 60 + random.below(90) } else { random.below(12) };
         let rules = (0..count).map(|_| {
             let mut wanted: Vec<Wanted> = Vec::new();
             for _ in 0..random.below(4) {
@@ -252,10 +228,10 @@ impl Model {
                     wanted.push(one);
                 }
             }
-            (random.pick(&Action::ALL), wanted)
+            (random.one_of(&Action::ALL), wanted)
         });
         let rules = rules.collect();
-        Self { lists, rules, default: random.pick(&[Action::Permit, Action::Deny, Action::Reject]) }
+        Self { lists, rules, default: random.one_of(&[Action::Permit, Action::Deny, Action::Reject]) }
     }
 
     fn compile(&self) -> RuleSet {
@@ -303,9 +279,9 @@ impl Model {
 
 /// A random packet, and the same in words, as `frames` builds them.
 fn packet(random: &mut Random) -> (HeaderFields, String) {
-    let v6 = random.chance(2);
+    let v6 = random.once_in(2);
     let (source, destination) = (address(random, v6).0, address(random, v6).0);
-    let protocol = match random.pick(&PROTOCOLS) {
+    let protocol = match random.one_of(&PROTOCOLS) {
         1 if v6 => 58,
         58 if !v6 => 1,
         other => other,
@@ -317,13 +293,13 @@ fn packet(random: &mut Random) -> (HeaderFields, String) {
         3 if !v6 => (1, "df"),
         _ => (0, ""),
     };
-    let dscp = random.pick(&[0u8, 10, 46, 63]);
-    let data = random.pick(&[0usize, 8, 40, 80]);
+    let dscp = random.one_of(&[0u8, 10, 46, 63]);
+    let data = random.one_of(&[0usize, 8, 40, 80]);
     let mut packet =
         HeaderFields { v6, source, destination, protocol, dscp, fragment: part, ..HeaderFields::default() };
     let (mut upper, mut len) = (String::new(), 0);
-    let (from, to) = (random.pick(&PORTS), random.pick(&PORTS));
-    let code = (random.pick(&[0u8, 8, 128, 255]), random.pick(&[0u8, 8, 255]));
+    let (from, to) = (random.one_of(&PORTS), random.one_of(&PORTS));
+    let code = (random.one_of(&[0u8, 8, 128, 255]), random.one_of(&[0u8, 8, 255]));
     let flags = (random.next() & 0x17) as u8;
     match protocol {
         6 => {
@@ -385,7 +361,7 @@ fn packet(random: &mut Random) -> (HeaderFields, String) {
 
 #[test]
 fn compiled_rules_decide_as_the_oracle_does() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let (mut decided, mut by_default) = (0, 0);
     for _ in 0..400 {
         let model = Model::random(&mut random);
@@ -394,7 +370,7 @@ fn compiled_rules_decide_as_the_oracle_does() {
             let mut packet = packet(&mut random).0;
             packet.input = random.below(4) as u16;
             packet.vrf = random.below(2) as u16;
-            packet.output = (!random.chance(5)).then(|| random.below(4) as u16);
+            packet.output = (!random.once_in(5)).then(|| random.below(4) as u16);
             let (expected, action) = model.judge(&packet);
             let mut passed = Vec::new();
             let ruling = rules.explain(&packet, |rule| passed.push(rule));
@@ -408,7 +384,7 @@ fn compiled_rules_decide_as_the_oracle_does() {
 
 #[test]
 fn conditions_alone_match_the_packets_of_the_oracle() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let find = |field: Field, name: &str| {
         let names = if field == Field::Vrf { &["default", "blue"][..] } else { &INTERFACES };
         names.iter().position(|known| *known == name).map(|number| number as u16)
@@ -443,7 +419,7 @@ fn router(rules: RuleSet) -> (Network, Arc<RuleSet>) {
 
 #[test]
 fn bursts_are_filtered_as_the_oracle_does() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let (mut forwarded, mut refused) = (0, 0);
     for _ in 0..150 {
         let model = Model::random(&mut random);

@@ -15,6 +15,7 @@ use fibula_router::neighbour::Limits;
 
 use crate::support::frames::build;
 use crate::support::network::{self, Network};
+use crate::support::random::Random;
 
 const INTERFACES: [&str; 8] = ["left", "right", "ten", "twenty", "host", "loose", "down", "missing"];
 
@@ -64,34 +65,17 @@ fn look_up(fabric: &Fabric, vrf: usize, v6: bool, address: u128) -> Option<NextH
     if v6 { pin.lookup(address) } else { pin.lookup(address as u32) }
 }
 
-/// A small generator with a good spread (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[(self.next() % from.len() as u64) as usize]
-    }
-}
-
 fn question(random: &mut Random) -> UnsentPacket {
     let v6 = random.next().is_multiple_of(2);
-    let (third, last) = (random.next() % 10, random.pick(&[1, 9, 99, 130, 254, 255]));
+    let (third, last) = (random.next() % 10, random.one_of(&[1, 9, 99, 130, 254, 255]));
     let own = random.next().is_multiple_of(3);
-    let source = (random.next() % 8, random.pick(&[1, 1, 1, 9, 254]));
+    let source = (random.next() % 8, random.one_of(&[1, 1, 1, 9, 254]));
     let (source, destination) = match v6 {
         false => {
             let net = if own { 0x0a00_0000 } else { 0xc633_0000 };
             let odd = [0x7f00_0001, 0xe000_0001, 0xffff_ffff, 0x0808_0808];
             let to =
-                if random.next().is_multiple_of(12) { random.pick(&odd) } else { net | third << 8 | last };
+                if random.next().is_multiple_of(12) { random.one_of(&odd) } else { net | third << 8 | last };
             (u128::from(0x0a00_0000 | source.0 << 8 | source.1), u128::from(to))
         }
         true => {
@@ -100,7 +84,7 @@ fn question(random: &mut Random) -> UnsentPacket {
             let last = if last == 254 { 0xfe } else { last };
             let odd = [1, 0xff02_u128 << 112 | 1, 0xfe80_u128 << 112 | 0xa, 0x2a00_u128 << 112];
             let to =
-                if random.next().is_multiple_of(12) { random.pick(&odd) } else { net | u128::from(last) };
+                if random.next().is_multiple_of(12) { random.one_of(&odd) } else { net | u128::from(last) };
             (0x2001_0db8_u128 << 96 | u128::from(source.0) << 80 | u128::from(source.1), to)
         }
     };
@@ -108,16 +92,16 @@ fn question(random: &mut Random) -> UnsentPacket {
         v6,
         source,
         destination,
-        input: random.pick(&[0, 0, 1, 2, 3, 4, 5]),
-        protocol: random.pick(&[if v6 { 58 } else { 1 }, 6, 17, 47, 132]),
-        ports: (random.pick(&[7, 1024]), random.pick(&[22, 443])),
-        dscp: random.pick(&[0, 46]),
+        input: random.one_of(&[0, 0, 1, 2, 3, 4, 5]),
+        protocol: random.one_of(&[if v6 { 58 } else { 1 }, 6, 17, 47, 132]),
+        ports: (random.one_of(&[7, 1024]), random.one_of(&[22, 443])),
+        dscp: random.one_of(&[0, 46]),
     }
 }
 
 #[test]
 fn what_is_predicted_becomes_of_a_packet() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let mut fates: BTreeMap<String, usize> = BTreeMap::new();
     let mut decided = 0;
     for round in 0..20 {

@@ -19,7 +19,7 @@ use fibula_router::packet::flow::FlowHash;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use bench::{Bench, Done, Fault};
-use random::Random;
+use random::RandomFrames;
 use support::cases::cases;
 use support::frames;
 use support::network::PORTS;
@@ -102,7 +102,7 @@ fn golden() -> Result<(), String> {
 /// Random frames through a fabric that changes. Returns how many were forwarded.
 fn random_frames(seed: u64, fault: Option<Fault>, count: usize) -> Result<usize, String> {
     let mut bench = bench(fault)?;
-    let mut random = Random::new(seed);
+    let mut random = RandomFrames::new(seed);
     bench.fabric.hash = FlowHash { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), symmetric: seed % 2 == 1 };
     bench.publish();
     let (mut forwarded, mut dropped) = (0, 0);
@@ -303,7 +303,7 @@ fn changes() -> Result<(), String> {
 /// Groups that change until the room for members is used up many times: each flow goes where the router sends it.
 fn groups() -> Result<(), String> {
     let mut bench = bench(None)?;
-    let mut random = Random::new(77);
+    let mut random = RandomFrames::new(77);
     let members: Vec<u32> = bench.ways();
     let group = bench.group();
     for round in 0..60 {

@@ -3,28 +3,22 @@
 use fibula_router::forward::fabric::{Fabric, Hop, Urpf};
 
 use crate::support::frames;
+use crate::support::random::Random;
 
-/// A generator of random numbers (xorshift).
-pub(crate) struct Random(u64);
+/// Random frames and changes, which follow from a seed.
+pub(crate) struct RandomFrames(Random);
 
-impl Random {
+impl RandomFrames {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x9e37_79b9_7f4a_7c15)
+        Self(Random::new(seed))
     }
 
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    pub(crate) fn below(&mut self, most: usize) -> usize {
-        (self.next() % most as u64) as usize
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        self.0.below(count)
     }
 
     fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
+        self.0.one_of(of)
     }
 
     fn often<'a>(&mut self, usual: &'a str, others: &[&'a str]) -> &'a str {
@@ -147,7 +141,7 @@ impl Random {
             0 => line.up = !line.up,
             1 => line.mtu = [1280, 1300, 1500][self.below(3)],
             2 => line.urpf = [Urpf::Off, Urpf::Strict, Urpf::Loose][self.below(3)],
-            3 => fabric.hash.seed = self.next(),
+            3 => fabric.hash.seed = self.0.next(),
             4 => fabric.hash.symmetric = !fabric.hash.symmetric,
             _ => {
                 let ways: Vec<u32> = (0..fabric.hops.len() as u32)

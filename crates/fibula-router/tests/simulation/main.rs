@@ -20,6 +20,7 @@ mod collector;
 mod kernel;
 mod netlink;
 mod oracle;
+#[path = "../support/random.rs"]
 mod random;
 mod watch;
 mod world;

@@ -4,3 +4,4 @@
 pub mod cases;
 pub mod frames;
 pub mod network;
+pub mod random;

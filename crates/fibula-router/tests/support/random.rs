@@ -1,4 +1,6 @@
 //! Numbers that follow from a seed (SplitMix64).
+//! Each test program and example takes the part that it needs.
+#![allow(dead_code, unreachable_pub)]
 
 pub struct Random(u64);
 
@@ -27,5 +29,10 @@ impl Random {
 
     pub fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
         &from[self.below(from.len())]
+    }
+
+    /// Returns a copy of one of these.
+    pub fn one_of<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
     }
 }
