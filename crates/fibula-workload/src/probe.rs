@@ -11,8 +11,8 @@ use fibula::simd::{self, Present};
 /// a round slower, and none faster.
 pub const ROUNDS: usize = 5;
 
-/// Keys of each traffic for a table with so many ranges: four a range, from 2^17, more lines than a second-level cache holds, to 2^20.
-/// With few of them, a table of 2^24 entries is as fast as if it were a small one.
+/// Returns the number of keys of each traffic for a table with `ranges` ranges: four a range, from 2^17, which are more lines than a
+/// second-level cache holds, to 2^20. Few keys touch a part of a table of 2^24 entries, which is then as fast as a small one.
 #[must_use]
 pub const fn keys_for(ranges: usize) -> usize {
     let (least, most) = (1 << 17, 1 << 20);
@@ -55,8 +55,8 @@ pub fn probe<K: Key>(fibs: &[&dyn Fib<K>], isa: Present, keys: &[K], batch: usiz
 /// Keys that slow engines are dropped after.
 const FEW_KEYS: usize = 1 << 13;
 
-/// Returns the million lookups a second of one timing, after a pass over the keys that is not timed. Single lookups run with the chosen set, which is forced to this one
-/// meanwhile.
+/// Returns the million lookups a second of one timing, after a pass over the keys that is not timed. Single lookups run with the
+/// chosen set, which is forced to this one meanwhile.
 ///
 /// # Panics
 /// If the batch is 0.

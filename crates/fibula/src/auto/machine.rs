@@ -71,6 +71,7 @@ impl Machine {
                 // As much of it in the caches as they hold: other sizes have taken its place.
                 touch(part);
                 load_ns[size] = load_ns[size].min(timed(LOADS, || loads(part, round)));
+                // Again: after random loads, a table of 16 MiB would be half as slow again.
                 touch(part);
                 wait_ns[size] = wait_ns[size].min(timed(WAITS, || waits(part, round)));
             }

@@ -61,6 +61,11 @@ pub(super) fn record(parts: &[String]) -> Outcome {
     Ok(())
 }
 
+/// Returns the percentage of choices that cost at most this factor.
+fn share(judged: &[&JudgedChoice], most: f64) -> f64 {
+    100.0 * judged.iter().filter(|judged| judged.loss <= most).count() as f64 / judged.len().max(1) as f64
+}
+
 pub(super) fn judge() -> Outcome {
     for file in fs::read_dir(folder())? {
         let path = file?.path();
@@ -68,31 +73,19 @@ pub(super) fn judge() -> Outcome {
         let judged = choice::judge(&recorded, &recorded.machine);
         for (number, calibration) in recorded.calibrations.iter().enumerate() {
             let judged = choice::judge(&recorded, calibration);
-            let held_out = judged.iter().filter(|judged| judged.is_held_out);
-            let losses: Vec<f64> = held_out.map(|judged| judged.loss).collect();
-            let share = |most: f64| {
-                100.0 * losses.iter().filter(|loss| **loss <= most).count() as f64
-                    / losses.len().max(1) as f64
-            };
-            println!(
-                "calibration {number}, held out: {:.1} % within 10 %, {:.1} % within 30 %",
-                share(1.1),
-                share(1.3)
-            );
+            let held_out: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.is_held_out).collect();
+            let [tenth, third] = [1.1, 1.3].map(|most| share(&held_out, most));
+            println!("calibration {number}, held out: {tenth:.1} % within 10 %, {third:.1} % within 30 %");
         }
         for (is_held_out, part) in [(false, "fitted"), (true, "held out")] {
             let part_of: Vec<&JudgedChoice> =
                 judged.iter().filter(|judged| judged.is_held_out == is_held_out).collect();
-            let share = |most: f64| {
-                let within = part_of.iter().filter(|judged| judged.loss <= most).count();
-                100.0 * within as f64 / part_of.len().max(1) as f64
-            };
             println!(
                 "{}, {part}: {} choices, {:.1} % within 5 %, {:.1} % within 10 %",
                 path.file_stem().unwrap_or_default().display(),
                 part_of.len(),
-                share(1.05),
-                share(1.1)
+                share(&part_of, 1.05),
+                share(&part_of, 1.1)
             );
         }
         let mut bad: Vec<&JudgedChoice> = judged.iter().filter(|judged| judged.loss > 1.1).collect();
