@@ -177,3 +177,13 @@ fn look_up_in<K: Key>(part: &fibula::file::Part<K>, keys: &[K]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Inputs that once failed.
+    #[test]
+    fn whatever_is_opened_is_in_order() {
+        // The units of `dir-17-bitmap` are 64 words fewer, so that the last of them are in the padding.
+        super::open(&[3, 2, 65, 1, 8, 0, 0, 0xf0, 64]);
+    }
+}

@@ -68,10 +68,11 @@ impl<K: Key> Dir17Bitmap<K> {
         Ok(units::Unit::of(places.start as u32..places.end as u32))
     }
 
-    /// Returns a word of the units.
+    /// Returns a word of the units. The padding is not theirs: vectors read other words there than single lookups do.
     fn word(&self, at: usize) -> Result<u64, CheckError> {
-        let word = self.units.get(at).ok_or(CheckError::new("a unit is within its array", at))?;
-        Ok(word.read())
+        let end = self.end.load(Ordering::Relaxed);
+        let word = self.units.get(at).filter(|_| at < end);
+        Ok(word.ok_or(CheckError::new("a unit is within its array", at))?.read())
     }
 
     /// Returns the value with this number among values of 2^`width` bytes that begin at the word `from`.
