@@ -168,6 +168,12 @@ fn network_like(known: &Arc<Shared>, fabric: fibula_router::forward::fabric::Fab
     shared
 }
 
+/// Returns the commit of the folder, as `netlab/record.py` notes it.
+fn commit() -> String {
+    let described = std::process::Command::new("git").args(["describe", "--always", "--dirty"]).output();
+    described.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 /// Returns the name of the processor, as the system has it.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -203,6 +209,7 @@ fn main() -> ExitCode {
     }
     let record = json!({
         "what": "nanoseconds a packet that rules add, ports in memory (examples/rules.rs)",
+        "commit": commit(),
         "processor": processor(),
         "processors": std::thread::available_parallelism().map_or(1, usize::from),
         "load_before": load,
