@@ -10,7 +10,7 @@ use std::time::Instant;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 
-use crate::programs::{Compiler, output, root, run, target};
+use crate::programs::{Compiler, output, processor, root, run, target};
 use crate::{End, Outcome};
 
 /// How far a figure may be from the committed one: a change may raise it further only with a line in `reasons`.
@@ -181,20 +181,4 @@ fn llvm_lines() -> Outcome<u64> {
         }
     }
     if lines == 0 { Err("rustc wrote no LLVM IR".into()) } else { Ok(lines) }
-}
-
-fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let numbers = ["cpu family", "model\t"].map(|name| field(name).unwrap_or_default());
-    let count = std::thread::available_parallelism().map_or(1, usize::from);
-    format!(
-        "{}, family {} model {}, {count} cores",
-        field("model name").unwrap_or_default(),
-        numbers[0],
-        numbers[1]
-    )
 }

@@ -1,7 +1,7 @@
 //! What a call of the C library costs more than the same lookup in Rust, in instructions under callgrind: both programs make the same lookups
 //! in the same table, so no counts are recorded.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::instructions::once;
@@ -16,33 +16,16 @@ const SINGLE: f64 = 20.0;
 
 /// Two numbers of passes, of which start and build cancel, and the lookups of a pass.
 const PASSES: [u32; 2] = [1, 11];
-const KEYS: f64 = 4096.0;
+pub(crate) const KEYS: f64 = 4096.0;
 
 pub(crate) fn compare() -> Outcome<End> {
     if let Some(missing) = ["valgrind", "cc"].into_iter().find(|name| !is_there(name)) {
         return Ok(End::Skipped(format!("no {missing}")));
     }
-    let build =
-        ["build", "--quiet", "--profile", "library", "--package", "fibula-c", "--lib", "--example", "count"];
-    run(Command::new("cargo").args(build).current_dir(root()))?;
-    let built = target().join("library").canonicalize()?;
-    let (rust, c) = (built.join("examples/count"), built.join("count-c"));
-    let mut cc = Command::new("cc");
-    cc.args(["-O2", "-o"]).arg(&c).arg("-I").arg(root().join("bindings/c/include"));
-    cc.arg(root().join("bindings/c/tests/count.c")).arg("-L").arg(&built).arg("-lfibula");
-    run(cc.arg(format!("-Wl,-rpath,{}", built.display())))?;
-    // Debian's file is found by the soname.
-    let soname = built.join("libfibula.so.0");
-    if !soname.exists() {
-        std::os::unix::fs::symlink("libfibula.so", soname)?;
-    }
+    let [rust, c] = programs()?;
     let mut beyond = false;
     for kind in ["bulk", "single"] {
-        let sums = [&rust, &c].map(|program| output(Command::new(program).args([kind, "3"])));
-        let [in_rust, in_c] = sums;
-        if in_rust? != in_c? {
-            return Err(format!("{kind}: the programs find other ids").into());
-        }
+        check_answers(&[&rust, &c], kind)?;
         let (rust, c) = (per_lookup(&rust, kind)?, per_lookup(&c, kind)?);
         let (more, is_beyond) = match kind {
             "bulk" => {
@@ -57,6 +40,34 @@ pub(crate) fn compare() -> Outcome<End> {
         beyond |= is_beyond;
     }
     Ok(if beyond { End::Differs } else { End::Good })
+}
+
+/// Builds both programs, with the C library as it is installed, and returns where they are: in Rust, in C.
+pub(crate) fn programs() -> Outcome<[PathBuf; 2]> {
+    let build =
+        ["build", "--quiet", "--profile", "library", "--package", "fibula-c", "--lib", "--example", "count"];
+    run(Command::new("cargo").args(build).current_dir(root()))?;
+    let built = target().join("library").canonicalize()?;
+    let (rust, c) = (built.join("examples/count"), built.join("count-c"));
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-o"]).arg(&c).arg("-I").arg(root().join("bindings/c/include"));
+    cc.arg(root().join("bindings/c/tests/count.c")).arg("-L").arg(&built).arg("-lfibula");
+    run(cc.arg(format!("-Wl,-rpath,{}", built.display())))?;
+    // Debian's file is found by the soname.
+    let soname = built.join("libfibula.so.0");
+    if !soname.exists() {
+        std::os::unix::fs::symlink("libfibula.so", soname)?;
+    }
+    Ok([rust, c])
+}
+
+/// Compares the ids that both programs find.
+pub(crate) fn check_answers(programs: &[&Path; 2], kind: &str) -> Outcome {
+    let [in_rust, in_c] = programs.map(|program| output(Command::new(program).args([kind, "3"])));
+    if in_rust? != in_c? {
+        return Err(format!("{kind}: the programs find other ids").into());
+    }
+    Ok(())
 }
 
 /// Returns the instructions of a lookup.

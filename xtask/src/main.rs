@@ -9,6 +9,7 @@ mod mutants;
 mod package;
 mod picture;
 mod programs;
+mod times_c;
 mod words;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ const USAGE: &str = "\
 cargo xtask instructions [--record]   count the instructions of a lookup by every engine under callgrind, and compare them with
                                       records/instructions.json; --record writes it anew
 cargo xtask instructions-c            what a call of the C library costs more than the same lookup in Rust; 1 where it is too much
+cargo xtask times-c [--record]        nanoseconds of the same lookups in C and in Rust, in pairs; --record keeps them in records/c.json
 cargo xtask build-cost [--check | --record]
                                       what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
                                       --check compares what needs no clock with records/build-cost.json, --record writes it anew
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::compare(),
         ["instructions", "--record"] => instructions::record(),
         ["instructions-c"] => instructions_c::compare(),
+        ["times-c"] => times_c::show(),
+        ["times-c", "--record"] => times_c::record(),
         ["build-cost"] => build_cost::show(),
         ["build-cost", "--check"] => build_cost::check(),
         ["build-cost", "--record"] => build_cost::record(),

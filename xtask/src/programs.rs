@@ -64,3 +64,19 @@ pub(crate) fn is_there(name: &str) -> bool {
         .status()
         .is_ok_and(|status| status.success())
 }
+
+pub(crate) fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let numbers = ["cpu family", "model\t"].map(|name| field(name).unwrap_or_default());
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    format!(
+        "{}, family {} model {}, {count} cores",
+        field("model name").unwrap_or_default(),
+        numbers[0],
+        numbers[1]
+    )
+}
