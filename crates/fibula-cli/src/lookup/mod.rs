@@ -216,8 +216,13 @@ fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
     if !plain || !load::is_compiled(path) {
         return Ok(None);
     }
-    let file = TableFile::open_within(path, load::limits(feed.memory_limit))
-        .map_err(|error| Failure::BadInput(error.to_string()))?;
+    // A few addresses need a few pages of the file. A copy, whose words are all checked, would take longer than the rest of the command.
+    let few = matches!(request.from, From::Arguments(_)) && feed.memory_limit.is_none();
+    let file = match few {
+        true => TableFile::map_summed(path),
+        false => TableFile::open_within(path, load::limits(feed.memory_limit)),
+    }
+    .map_err(|error| Failure::BadInput(error.to_string()))?;
     let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
         || file.v6.fib.is_some() && file.v6.routes.is_none();
     // Another engine has to be built from the routes. Loading reports a file without routes, and a value that is no column.

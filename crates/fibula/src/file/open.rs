@@ -49,12 +49,20 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
     Ok(opened)
 }
 
-/// Opens a file where it lies: verifies the header, the section table and the small sections. Returns `None` where the system maps
-/// no files.
-pub(super) fn map(file: &File, limits: Limits, engines: Engines) -> Result<Option<Opened>, FileErrorKind> {
+/// Opens a file where it lies: verifies the header, the section table and the small sections, and every section if `summed`. Returns
+/// `None` where the system maps no files.
+pub(super) fn map(
+    file: &File,
+    limits: Limits,
+    engines: Engines,
+    summed: bool,
+) -> Result<Option<Opened>, FileErrorKind> {
     let mut input = file;
     let mut copying = CopySource { input: &mut input, limits, held_bytes: 0 };
     let head = copying.head()?;
+    if summed {
+        head.sections.iter().try_for_each(|section| copying.skim(section))?;
+    }
     let bytes = head.sections.last().map_or(HEADER_BYTES as u64, |last| last.offset + last.bytes);
     let Ok(bytes) = usize::try_from(bytes) else { return Ok(None) };
     let mapping = match Mapping::of(file, bytes) {

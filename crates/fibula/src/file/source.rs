@@ -48,6 +48,9 @@ impl<T: Read + Seek> ReadSeek for T {}
 /// Bytes that are read and summed in one step. So few bytes are still in the cache when they are summed.
 const CHUNK: usize = 256 << 10;
 
+/// The same where nothing is kept: one buffer for all, which the allocator has at hand.
+const SKIMMED: usize = 64 << 10;
+
 impl CopySource<'_> {
     pub(super) fn head(&mut self) -> Result<Head, FileErrorKind> {
         let failed = FileErrorKind::io("read");
@@ -152,9 +155,9 @@ impl Source for CopySource<'_> {
         let failed = FileErrorKind::io("read");
         self.input.seek(SeekFrom::Start(section.offset)).map_err(&failed)?;
         let (mut crc, mut left) = (crc32fast::Hasher::new(), section.bytes);
-        let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
+        let mut chunk = vec![0; SKIMMED.min(usize::try_from(left).unwrap_or(SKIMMED))];
         while left > 0 {
-            let count = chunk.len().min(usize::try_from(left).unwrap_or(CHUNK));
+            let count = chunk.len().min(usize::try_from(left).unwrap_or(SKIMMED));
             self.input.read_exact(&mut chunk[..count]).map_err(&failed)?;
             crc.update(&chunk[..count]);
             left -= count as u64;

@@ -190,3 +190,23 @@ fn damage_of_what_is_verified_and_missing_bytes_are_refused() {
         assert!(TableFile::map(&altered).is_err(), "{end}");
     }
 }
+
+#[test]
+fn damage_anywhere_is_found_where_all_sums_are_compared() {
+    let folder = Folder::new("summed-map");
+    let (path, v4, _) = mappable(&folder, 50);
+    let file = TableFile::map_summed(&path).unwrap();
+    assert!(file.is_mapped() && file.v4.is_mapped);
+    assert_answers(&**file.v4.fib.as_ref().unwrap(), &v4);
+    let good = fs::read(&path).unwrap();
+    let altered = folder.path("altered.fibula");
+    for section in damage::sections(&good) {
+        for at in [section.offset, section.offset + section.bytes.saturating_sub(1)] {
+            let mut bytes = good.clone();
+            bytes[at as usize] ^= 0x10;
+            fs::write(&altered, &bytes).unwrap();
+            let error = TableFile::map_summed(&altered).unwrap_err();
+            assert!(error.is_damage() && error.to_string().contains(&section.name), "byte {at}: {error}");
+        }
+    }
+}
