@@ -22,13 +22,14 @@ table, not of two.
 ";
 
 /// Records in the order of the page, with their subjects.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 7] = [
     ("sets", "Maps and sets"),
     ("hops", "Next hops, groups and values under a live table"),
     ("vrfs", "VRFs and columns of (VRF, address)"),
     ("table_file", "Table files"),
     ("large", "Large tables"),
     ("columns", "A column of addresses, beside DuckDB, ClickHouse and polars"),
+    ("column_lookups", "Columns of addresses in memory, beside one by one and batches"),
 ];
 
 pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
