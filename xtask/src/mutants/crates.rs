@@ -25,8 +25,8 @@ pub(super) struct Small {
     rename: &'static [(&'static str, &'static str)],
     /// Replacements in the renamed files.
     replace: &'static [(&'static str, &'static str)],
-    /// A folder of the whole crate that its tests read, copied as it is.
-    data: Option<&'static str>,
+    /// Files and folders of the whole crate that it includes or that its tests read, copied as they are, but for Rust.
+    data: &'static [&'static str],
     /// Files whose module `tests` is cut off.
     without_tests: &'static [&'static str],
     package: Package,
@@ -46,7 +46,7 @@ static NET: Small = Small {
     sources: &[("crates/fibula/src", &["net"])],
     rename: &[],
     replace: &[],
-    data: None,
+    data: &[],
     without_tests: &[],
     package: Package::Library(include_str!("templates/net.rs")),
 };
@@ -68,7 +68,7 @@ static CORE: Small = Small {
         ("(100, 1_500)", "(10, 1_500)"),
         ("(30, 3_000)", "(6, 1_000)"),
     ],
-    data: None,
+    data: &[],
     without_tests: &[],
     package: Package::Library(include_str!("templates/core.rs")),
 };
@@ -105,7 +105,7 @@ static PARTS: Small = Small {
     ],
     rename: &[],
     replace: &[],
-    data: None,
+    data: &[],
     // Its tests need the whole list of engines.
     without_tests: &["fib/contract.rs"],
     package: Package::Library(include_str!("templates/parts.rs")),
@@ -116,9 +116,30 @@ static FEED: Small = Small {
     sources: &[("crates/fibula-feed/src", &["."])],
     rename: &[],
     replace: &[],
-    data: Some("tests/data"),
+    data: &["tests/data"],
     without_tests: &[],
     package: Package::Whole("crates/fibula-feed/Cargo.toml"),
+};
+
+/// The whole library: what these folders do needs engines, and tables that change.
+static LIBRARY: Small = Small {
+    name: "library",
+    sources: &[("crates/fibula/src", &["."])],
+    rename: &[],
+    replace: &[],
+    data: &["choose.md", "src"],
+    without_tests: &[],
+    package: Package::Whole("crates/fibula/Cargo.toml"),
+};
+
+static ROUTER: Small = Small {
+    name: "router",
+    sources: &[("crates/fibula-router/src", &["."])],
+    rename: &[],
+    replace: &[],
+    data: &["src"],
+    without_tests: &[],
+    package: Package::Whole("crates/fibula-router/Cargo.toml"),
 };
 
 /// Tests of what loading makes of records and lines, without those that take seconds unoptimised.
@@ -167,6 +188,16 @@ pub(super) static FOLDERS: &[Folder] = &[
         under: "src/event.rs",
         tests: with_loading!("event::", "mrt::", "text::"),
     },
+    Folder { name: "file", small: &LIBRARY, under: "src/file/", tests: &["file::"] },
+    Folder { name: "hops", small: &LIBRARY, under: "src/hops/", tests: &["hops::", "vrf::"] },
+    Folder { name: "map", small: &LIBRARY, under: "src/map/", tests: &["map::", "--skip=readers_see_whole"] },
+    Folder { name: "vrf", small: &LIBRARY, under: "src/vrf/", tests: &["vrf::"] },
+    Folder {
+        name: "packet",
+        small: &ROUTER,
+        under: "src/packet/",
+        tests: &["packet::", "forward::", "neighbour::", "acl::"],
+    },
 ];
 
 /// Where everything about mutants is built and kept.
@@ -196,9 +227,10 @@ impl Small {
                 fs::remove_file(path)?;
             }
         }
-        if let (Some(data), Package::Whole(manifest)) = (self.data, &self.package) {
-            let from = root().join(manifest).with_file_name(data);
-            copy(&from, &folder.join(data))?;
+        if let Package::Whole(manifest) = &self.package {
+            for data in self.data {
+                copy(&root().join(manifest).with_file_name("").join(data), &folder.join(data))?;
+            }
         }
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
         Ok(folder)
@@ -249,47 +281,56 @@ impl Small {
                 self.name
             ),
             Package::Whole(path) => {
-                let library = root().join("crates/fibula").canonicalize()?;
-                outside(&fs::read_to_string(root().join(path))?, &library)
+                outside(&fs::read_to_string(root().join(path))?, &root().join("crates").canonicalize()?)
             }
         };
         Ok(own + PROFILE)
     }
 }
 
-/// Rewrites a manifest of this workspace for a crate outside it, over the library in this folder.
-fn outside(manifest: &str, library: &Path) -> String {
+/// Rewrites a manifest of this workspace for a crate outside it, over the crates in this folder. Its programs and their tests stay behind.
+fn outside(manifest: &str, crates: &Path) -> String {
     let mut lines = Vec::new();
+    let mut is_left_out = false;
     for line in manifest.lines() {
-        match line.strip_suffix(".workspace = true") {
-            Some("fibula") => {
-                lines.push(format!("fibula = {{ path = {:?} }}", library.display().to_string()));
-            }
-            Some("version") => lines.push("version = \"0.1.0\"".to_owned()),
-            Some("edition") => lines.push("edition = \"2024\"".to_owned()),
-            Some(_) => {}
+        if line.starts_with('[') {
             // The lints would fail the build at a mutant's first unused name.
-            None if line == "[lints]" || line == "workspace = true" => {}
-            None => lines.push(line.to_owned()),
+            is_left_out = line.starts_with("[[") || line == "[lints]";
+        }
+        if is_left_out {
+            continue;
+        }
+        let path = |name: &str| format!("path = {:?}", crates.join(name).display().to_string());
+        let ours = line.split_once([' ', '.']).filter(|(name, _)| name.starts_with("fibula"));
+        match (ours, line.strip_suffix(".workspace = true")) {
+            (Some((name, _)), Some(_)) => lines.push(format!("{name} = {{ {} }}", path(name))),
+            (Some((name, _)), None) => lines.push(line.replace("workspace = true", &path(name))),
+            (None, Some("version")) => lines.push("version = \"0.1.0\"".to_owned()),
+            (None, Some("edition")) => lines.push("edition = \"2024\"".to_owned()),
+            (None, Some(_)) => {}
+            (None, None) => lines.push(line.to_owned()),
         }
     }
     lines.join("\n") + "\n"
 }
 
-/// Copies a folder, leaving files alone that have not changed.
+/// Copies a file or a folder, leaving files alone that have not changed, and those of Rust.
 fn copy(from: &Path, to: &Path) -> Outcome {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))? {
-        let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            copy(&from, &to)?;
-            continue;
+    let failed = |error| format!("{}: {error}", from.display());
+    if from.is_dir() {
+        for entry in fs::read_dir(from).map_err(failed)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
         }
-        let content = fs::read(&from)?;
-        if fs::read(&to).ok().as_ref() != Some(&content) {
-            fs::write(&to, content)?;
-        }
+        return Ok(());
+    }
+    if from.extension().is_some_and(|extension| extension == "rs") {
+        return Ok(());
+    }
+    let content = fs::read(from).map_err(failed)?;
+    if fs::read(to).ok().as_ref() != Some(&content) {
+        fs::create_dir_all(to.parent().unwrap_or(to))?;
+        fs::write(to, content)?;
     }
     Ok(())
 }
