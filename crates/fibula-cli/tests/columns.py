@@ -231,7 +231,7 @@ def lines(options, fibula, folder, runs=7):
 def machine(fibula):
     """Returns this machine and its folder's name, as the benchmark records it."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([fibula, "bench", "--quiet", "--synth", "ipv4/1000", "--engine", "radix", "--record", folder],
+        subprocess.run([fibula.with_name("fibula-lab"), "rates", "--quiet", "--synth", "ipv4/1000", "--engine", "radix", "--record", folder],
                        check=True, stdout=subprocess.DEVNULL)
         record = next(pathlib.Path(folder).rglob("*.json"))
         return json.loads(record.read_text())["machine"], record.parent.name
@@ -270,7 +270,7 @@ def main():
     real = [lines(options, fibula, folder)] if options.table else []
     if options.record:
         described, slug = machine(fibula)
-        path = ROOT / "records/values" / slug / "columns.json"
+        path = ROOT / "records/values" / slug / "data_engines.json"
         joined = [{
             "title": f"{options.addresses:,} addresses joined with {options.prefixes:,} prefixes, from file to file, the table's loading "
                      f"included; {expected[0]:,} of them match ({load()})",
@@ -281,7 +281,7 @@ def main():
         old = json.loads(path.read_text())["tables"] if path.exists() else []
         tables = [*(joined or old[:1]), *(real or old[1:])]
         given = f" --table {options.table.name}" if options.table else ""
-        record = {"name": "columns", "command": f"crates/fibula-cli/tests/columns.py target/release/fibula{given} --record",
+        record = {"name": "data_engines", "command": f"crates/fibula-cli/tests/columns.py target/release/fibula{given} --record",
                   "machine": described, "tables": tables}
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=2) + "\n")

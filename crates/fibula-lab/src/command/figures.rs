@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use fibula_workload::machine::Machine;
 use serde::{Deserialize, Serialize};
 
+use super::recorded::today;
+use crate::bench::Program;
+
 /// A record: tables of figures, and the command that makes them again.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FigureTables {
@@ -16,7 +19,27 @@ pub(super) struct FigureTables {
     /// Its command line.
     pub(super) command: String,
     pub(super) machine: Machine,
+    /// Absent from older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) measured: Option<Circumstances>,
     pub(super) tables: Vec<FigureTable>,
+}
+
+/// When, by which program, and beside how much other work.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Circumstances {
+    pub(super) day: String,
+    pub(super) program: Program,
+    /// The system's load averages before.
+    pub(super) load: String,
+}
+
+impl Circumstances {
+    fn now() -> Self {
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load = load.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        Self { day: today(), program: Program::this(), load }
+    }
 }
 
 /// A table of figures, as it is printed.
@@ -38,7 +61,13 @@ impl FigureTables {
         let arguments: Vec<String> = arguments.iter().map(short).collect();
         let program = name.replace('_', "-");
         let command = [&["fibula-lab measure".to_owned(), program][..], &arguments].concat().join(" ");
-        Self { name: name.to_owned(), command, machine: Machine::this(), tables: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            command,
+            machine: Machine::this(),
+            measured: Some(Circumstances::now()),
+            tables: Vec::new(),
+        }
     }
 
     /// Begins a table.
@@ -61,6 +90,14 @@ impl FigureTables {
     pub(super) fn keep(&self, record: bool) -> Result<(), Box<dyn Error>> {
         if !record {
             return Ok(());
+        }
+        if self
+            .measured
+            .as_ref()
+            .and_then(|measured| measured.program.commit.as_deref())
+            .is_none_or(|commit| commit.ends_with("-dirty"))
+        {
+            return Err("a record names its commit: commit what has changed, and measure again".into());
         }
         let folder = folder().join(self.machine.slug());
         fs::create_dir_all(&folder)?;
