@@ -33,6 +33,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 pub(crate) mod aarch64;
 pub(crate) mod multiversion;
 mod pairs;
+mod part;
 pub(crate) mod shared_line;
 pub(crate) mod table;
 pub(crate) mod tree;
@@ -47,7 +48,7 @@ pub(crate) use shared_line::{
 #[doc(hidden)]
 pub use table::fetch;
 pub(crate) use table::{
-    Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Words, fetch_past, put,
+    Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Room, Words, fetch_past, put,
 };
 pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
 

@@ -1,8 +1,9 @@
 //! Tables that gathers read: slices with their bounds.
 
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::LANES;
+use super::{LANES, part};
 use crate::memory::Cell;
 
 /// 32-bit elements, plain or atomic; never empty, at most 2^29, so that every index is a positive lane.
@@ -39,15 +40,38 @@ pub trait Cell32: Cell<Value = u32> + Sized {
     ///
     /// # Panics
     /// When it is past the end.
-    fn byte_of(words: &[Self], offset: usize) -> u8;
+    fn byte_of(words: &[Self], offset: usize) -> u32;
+
+    /// Returns the value of 2^`WIDTH` bytes at a byte offset, the lowest byte first. If it is in two elements and they change,
+    /// its bytes are some old and some new.
+    ///
+    /// # Safety
+    /// Four bytes from the offset on are within the words, and the machine has the lowest byte of a word first.
+    #[allow(unsafe_code)]
+    unsafe fn value_at<const WIDTH: u32>(words: &[Self], offset: usize) -> u32;
 }
 
 impl Cell32 for u32 {
     const CHANGES: bool = false;
 
     #[inline(always)]
-    fn byte_of(words: &[Self], offset: usize) -> u8 {
-        byte_of(words, offset)
+    fn byte_of(words: &[Self], offset: usize) -> u32 {
+        u32::from(byte_of(words, offset))
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn value_at<const WIDTH: u32>(words: &[Self], offset: usize) -> u32 {
+        // SAFETY: as the caller says, four bytes from there on are within the words.
+        let place = unsafe { words.as_ptr().cast::<u8>().add(offset) };
+        match WIDTH {
+            // SAFETY: the place is within the words.
+            0 => u32::from(unsafe { place.read() }),
+            // SAFETY: so are the four bytes from there on; the read needs no alignment.
+            1 => u32::from(unsafe { place.cast::<u16>().read_unaligned() }),
+            // SAFETY: as above.
+            _ => unsafe { place.cast::<u32>().read_unaligned() },
+        }
     }
 }
 
@@ -55,9 +79,18 @@ impl Cell32 for AtomicU32 {
     const CHANGES: bool = true;
 
     #[inline(always)]
-    fn byte_of(words: &[Self], offset: usize) -> u8 {
-        // All accesses have the size of an element.
-        (words[offset / 4].read() >> (8 * (offset % 4))) as u8
+    #[allow(unsafe_code)]
+    fn byte_of(words: &[Self], offset: usize) -> u32 {
+        assert!(offset < size_of_val(words), "a byte of the words");
+        // SAFETY: the byte is within the words.
+        unsafe { part::load::<0>(words, offset) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn value_at<const WIDTH: u32>(words: &[Self], offset: usize) -> u32 {
+        // SAFETY: as the caller says, the value is within the words.
+        unsafe { part::load::<WIDTH>(words, offset) }
     }
 }
 
@@ -65,9 +98,18 @@ impl Cell32 for AtomicU32 {
 #[derive(Debug, Clone, Copy)]
 pub struct Halves<'a>(&'a [u16]);
 
-/// Words that are read at any byte offset, 32 bits at a time; at least one word, at most 2^31 bytes.
-#[derive(Debug, Clone, Copy)]
-pub struct Bytes<'a>(&'a [u32]);
+/// Words, plain or atomic, that are read at any byte offset; at least one word, at most 2^31 bytes.
+#[derive(Debug)]
+pub struct Bytes<'a, C = u32>(&'a [C]);
+
+impl<C> Clone for Bytes<'_, C> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Bytes<'_, C> {}
 
 /// Most bytes a table may have.
 const BYTES_MAX: usize = 1 << 31;
@@ -216,20 +258,20 @@ impl<'a> Halves<'a> {
     }
 }
 
-impl<'a> Bytes<'a> {
+impl<'a, C: Cell32> Bytes<'a, C> {
     /// Takes the whole slice.
     ///
     /// # Panics
     /// When it is empty or larger than 2 GiB.
     #[inline]
-    pub fn new(slice: &'a [u32]) -> Self {
+    pub fn new(slice: &'a [C]) -> Self {
         assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
         Self(slice)
     }
 
     /// Returns the words.
     #[inline]
-    pub fn slice(self) -> &'a [u32] {
+    pub fn slice(self) -> &'a [C] {
         self.0
     }
 
@@ -240,15 +282,74 @@ impl<'a> Bytes<'a> {
     }
 }
 
+/// Room for a block of vectors. It is not cleared, because that takes
+/// two instructions a vector. Only the vectors that were filled can be read.
+#[derive(Debug)]
+pub struct Room<const VECTORS: usize> {
+    at: [MaybeUninit<[u32; LANES]>; VECTORS],
+    filled: usize,
+}
+
+/// Returns vectors as written.
+///
+/// # Safety
+/// They have been.
+#[inline]
+#[allow(unsafe_code)]
+unsafe fn written(vectors: &mut [MaybeUninit<[u32; LANES]>]) -> &mut [[u32; LANES]] {
+    // SAFETY: the layout is the same, and the caller says that the vectors have been written.
+    unsafe { &mut *(core::ptr::from_mut(vectors) as *mut [[u32; LANES]]) }
+}
+
+impl<const VECTORS: usize> Default for Room<VECTORS> {
+    /// Returns room without vectors.
+    #[inline]
+    fn default() -> Self {
+        Self { at: [const { MaybeUninit::uninit() }; VECTORS], filled: 0 }
+    }
+}
+
+impl<const VECTORS: usize> Room<VECTORS> {
+    /// Returns so many vectors of zeros, to be written.
+    ///
+    /// # Panics
+    /// When there is no room for them.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn zeros(&mut self, vectors: usize) -> &mut [[u32; LANES]] {
+        self.at[..vectors].fill(MaybeUninit::new([0; LANES]));
+        self.filled = vectors;
+        // SAFETY: the first `filled` vectors have been written.
+        unsafe { written(&mut self.at[..vectors]) }
+    }
+
+    /// Returns the vectors that were filled last.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn filled(&self) -> &[[u32; LANES]] {
+        // SAFETY: the first `filled` vectors have been written.
+        unsafe { &*(core::ptr::from_ref(&self.at[..self.filled]) as *const [[u32; LANES]]) }
+    }
+}
+
 /// Vectors of lanes that are filled one by one with values up to a bound.
 pub struct Bounded<'a> {
     /// The bound of all lanes of the first `filled` vectors.
     last: u32,
-    at: &'a mut [[u32; LANES]],
+    /// Of these, the first `filled` have been written.
+    at: &'a mut [MaybeUninit<[u32; LANES]>],
     filled: usize,
 }
 
-impl Bounded<'_> {
+impl<'a> Bounded<'a> {
+    #[inline]
+    #[allow(unsafe_code)]
+    fn over(at: &'a mut [[u32; LANES]], last: u32) -> Self {
+        // SAFETY: the layout is the same, and only whole vectors are written (`next`), so that none is unwritten later.
+        let at = unsafe { &mut *(core::ptr::from_mut(at) as *mut [MaybeUninit<[u32; LANES]>]) };
+        Self { last, at, filled: 0 }
+    }
+
     /// Returns the bound.
     #[inline]
     pub(super) fn last(&self) -> u32 {
@@ -261,31 +362,45 @@ impl Bounded<'_> {
     /// When there is no room.
     #[inline]
     pub(super) fn next(&mut self) -> &mut [u32; LANES] {
+        // Zero is within every bound. The compiler leaves the zeros out, as the caller writes all lanes.
+        let next = self.at[self.filled].write([0; LANES]);
         self.filled += 1;
-        &mut self.at[self.filled - 1]
+        next
     }
 
-    /// Returns all lanes that are filled.
+    /// Returns the vectors that are filled.
     #[inline]
-    fn filled(&mut self) -> &mut [u32] {
-        self.at[..self.filled].as_flattened_mut()
+    #[allow(unsafe_code)]
+    fn filled(&mut self) -> &mut [[u32; LANES]] {
+        // SAFETY: the first `filled` vectors have been written.
+        unsafe { written(&mut self.at[..self.filled]) }
     }
 }
 
-/// Byte offsets at which a table is read lane by lane; the values replace the offsets.
+/// Byte offsets at which a table is read lane by lane; the values replace the offsets, or are written beside them.
 ///
 /// A gather costs as much as its loads and keeps others from starting: kernels that gather at one level and load lane
 /// by lane at the next are faster than kernels that do the same at both.
-pub struct Places<'a> {
-    table: Bytes<'a>,
+pub struct Places<'a, C = u32> {
+    table: Bytes<'a, C>,
     at: Bounded<'a>,
+    /// Where a room notes how many vectors of it are filled.
+    noted: Option<&'a mut usize>,
 }
 
-impl<'a> Places<'a> {
+impl<'a, C: Cell32> Places<'a, C> {
     /// Returns an empty list of places that fills `at`.
     #[inline]
-    pub fn new(table: Bytes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
-        Self { at: Bounded { last: table.last(), at, filled: 0 }, table }
+    pub fn new(table: Bytes<'a, C>, at: &'a mut [[u32; LANES]]) -> Self {
+        Self { at: Bounded::over(at, table.last()), table, noted: None }
+    }
+
+    /// Returns an empty list of places that fills a room, and stays there after the values are [read](Self::read_beside).
+    #[inline]
+    pub fn in_room<const VECTORS: usize>(table: Bytes<'a, C>, room: &'a mut Room<VECTORS>) -> Self {
+        room.filled = 0;
+        let at = Bounded { last: table.last(), at: &mut room.at, filled: 0 };
+        Self { table, at, noted: Some(&mut room.filled) }
     }
 
     /// Returns the places, to be filled.
@@ -298,23 +413,50 @@ impl<'a> Places<'a> {
     #[inline(always)]
     #[allow(unsafe_code)]
     pub fn read<const WIDTH: u32>(mut self) {
-        // A caller might have replaced the lanes.
-        assert!(self.at.last <= self.table.last(), "places of this table");
-        let start = self.table.slice().as_ptr().cast::<u8>();
-        for lane in self.at.filled() {
-            // SAFETY: every offset is at most that of the table's last word.
-            let place = unsafe { start.add(*lane as usize) };
-            let value = match WIDTH {
-                // SAFETY: the place is within the table.
-                0 => u32::from(unsafe { place.read() }),
-                // SAFETY: four bytes from the place on are within the table; the read needs no alignment.
-                1 => u32::from(unsafe { place.cast::<u16>().read_unaligned() }),
-                // SAFETY: as above.
-                _ => unsafe { place.cast::<u32>().read_unaligned() },
-            };
-            put(lane, value);
+        let words = self.checked();
+        // By vectors, so that the compiler repeats the code of a lane: it does not know how often a list of lanes is gone through.
+        for lanes in self.at.filled() {
+            for lane in lanes {
+                // SAFETY: the lane is one of this list.
+                put(lane, unsafe { value_at::<C, WIDTH>(words, *lane) });
+            }
         }
     }
+
+    /// Writes the value of 2^`WIDTH` bytes that each place leads to. The places stay in the room.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub fn read_beside<const WIDTH: u32>(mut self, found: &mut [[u32; LANES]]) {
+        let words = self.checked();
+        for (lanes, found) in self.at.filled().iter().zip(found) {
+            for (lane, found) in lanes.iter().zip(found) {
+                // SAFETY: the lane is one of this list.
+                put(found, unsafe { value_at::<C, WIDTH>(words, *lane) });
+            }
+        }
+        if let Some(noted) = self.noted {
+            *noted = self.at.filled;
+        }
+    }
+
+    /// Returns the words, in which every lane is the offset of four bytes.
+    #[inline(always)]
+    fn checked(&self) -> &'a [C] {
+        // A caller might have replaced the lanes.
+        assert!(self.at.last <= self.table.last(), "places of this table");
+        self.table.slice()
+    }
+}
+
+/// Returns the value at a place.
+///
+/// # Safety
+/// The place is one of a checked list of [`Places`] of these words.
+#[inline(always)]
+#[allow(unsafe_code)]
+unsafe fn value_at<C: Cell32, const WIDTH: u32>(words: &[C], place: u32) -> u32 {
+    // SAFETY: no place is beyond the last word. Lists are filled on machines only that have the lowest byte first.
+    unsafe { C::value_at::<WIDTH>(words, place as usize) }
 }
 
 /// Number of words of a line.

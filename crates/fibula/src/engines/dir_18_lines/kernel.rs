@@ -2,9 +2,9 @@
 
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
-use crate::fib::parts::lanes::Deferred;
-use crate::fib::parts::overflow::{value, width_mask};
-use crate::simd::{Bytes, LANES, Leading, Places, Words, kernel, put};
+use crate::fib::parts::lanes::{BLOCK, Deferred};
+use crate::fib::parts::overflow::width_mask;
+use crate::simd::{Bytes, LANES, Leading, Places, Room, Words, kernel};
 
 use super::scalar::{View, block as scalar, live_block as live_scalar, note as note_scalar};
 
@@ -40,11 +40,11 @@ kernel! {
 }
 
 kernel! {
-    /// Does the same for lines that a writer may change: words are read whole. The bytes of the values stay in `places`.
+    /// Does the same for lines that a writer may change. The bytes of the values stay in `room`.
     pub(super) fn live_block[const WIDTH: u32](
         view: &View<'_, AtomicU32>,
         keys: &[[u32; LANES]],
-        places: &mut [[u32; LANES]],
+        room: &mut Room<BLOCK>,
         found: &mut [[u32; LANES]],
         is_deeper: &mut bool,
     )
@@ -55,16 +55,15 @@ kernel! {
         let direct = Leading::new(view.direct, windows.direct_bits);
         let slot_at = op::count(32 - windows.direct_bits - windows.slot_bits - WIDTH);
         let slots = op::splat((windows.slots() as u32 - 1) << WIDTH);
-        for (keys, place) in keys.iter().zip(&mut *places) {
+        let mut places = Places::in_room(Bytes::new(view.lines), room);
+        for keys in keys {
             let key = op::load(keys);
             let entry = op::gather_leading(direct, key);
-            op::store(place, op::add(op::and(op::shr_by(key, slot_at), slots), entry));
+            op::place(places.lanes(), op::add(op::and(op::shr_by(key, slot_at), slots), entry));
         }
         // A writer publishes a line by its entry, so the entries are loaded before anything of the lines.
         fence(Ordering::Acquire);
-        for (&place, found) in places.as_flattened().iter().zip(found.as_flattened_mut()) {
-            put(found, value(view.lines, place as usize, WIDTH));
-        }
+        places.read_beside::<WIDTH>(found);
         let mask = op::splat(width_mask(WIDTH));
         *is_deeper = found.iter().fold(0, |any, found| any | op::bits(op::eq(op::load(found), mask))) != 0;
     }

@@ -3,12 +3,12 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::fib::parts::lanes::{self, BLOCK, Deferred};
+use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::parts::overflow::Overflow;
 use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
-use crate::simd::{Cell32, LANES, Present};
+use crate::simd::{Cell32, LANES, Present, Room};
 
 use super::kernel;
 use super::layout::{Dir18Lines, Live, line_words};
@@ -37,13 +37,13 @@ impl<K: Key> Live<K> {
         let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
         let arrays = self.arrays();
         let (view, below) = (arrays.view(windows), arrays.below(windows));
-        let mut places = [[0; LANES]; BLOCK];
+        let mut room = Room::default();
         lanes::for_each_block(keys, results, |keys, found| {
             let mut is_deeper = false;
-            kernel::live_block::<WIDTH>(isa, &view, keys, &mut places[..keys.len()], found, &mut is_deeper);
+            kernel::live_block::<WIDTH>(isa, &view, keys, &mut room, found, &mut is_deeper);
             if is_deeper {
                 // A line may have been replaced meanwhile, so the map is taken from the line whose value was read.
-                let places = places.as_flattened();
+                let places = room.filled().as_flattened();
                 deepen::<WIDTH, _>(isa, below, keys, found, |lane, _| {
                     arrays.map_at::<K, WIDTH>(places[lane])
                 });

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
-use crate::fib::parts::lanes::{self, Deferred};
+use crate::fib::parts::lanes::{self, BLOCK, Deferred};
 use crate::fib::parts::overflow::{Overflow, SlotWindows, value, width_mask};
 use crate::net::Key;
-use crate::simd::{Cell32, LANES};
+use crate::simd::{Cell32, LANES, Room};
 
 use super::layout::{Dir18Lines, Live, line_words, windows};
 
@@ -38,17 +38,17 @@ pub(super) fn block<const WIDTH: u32>(
     *is_deeper = has_deeper::<WIDTH>(found);
 }
 
-/// Does the same in a table that a writer may change. The bytes of the values stay in `places`.
+/// Does the same in a table that a writer may change. The bytes of the values stay in `room`.
 pub(super) fn live_block<const WIDTH: u32>(
     view: &View<'_, AtomicU32>,
     keys: &[[u32; LANES]],
-    places_of: &mut [[u32; LANES]],
+    room: &mut Room<BLOCK>,
     found: &mut [[u32; LANES]],
     is_deeper: &mut bool,
 ) {
     let ipv4 = const { windows(32, WIDTH) };
+    let places_of = room.zeros(keys.len()).as_flattened_mut();
     let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
-    let places_of = places_of.as_flattened_mut();
     if view.windows == ipv4 {
         places::<WIDTH, _>(view, ipv4, keys, places_of);
     } else {

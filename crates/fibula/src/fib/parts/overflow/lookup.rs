@@ -92,7 +92,7 @@ fn ranked<C: Cell32>(area: &[C], entry: OverflowEntry, slot: u32, slots: usize) 
 pub(crate) fn value<C: Cell32>(area: &[C], at: usize, width: u32) -> u32 {
     // Most chunks hold bytes: a branch that is predicted costs less than shifts for all.
     if width == 0 {
-        return u32::from(C::byte_of(area, at));
+        return C::byte_of(area, at);
     }
     // A value is within one word: chunks begin at words, and widths divide them.
     (area[at / 4].read() >> (8 * (at % 4))) & width_mask(width)
