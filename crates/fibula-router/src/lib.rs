@@ -10,6 +10,7 @@
 //! - [`api`]: the answers of the control socket, as structs that the router and the command share.
 //! - `control`, `kernel` (Linux): running a router, and following the kernel.
 //! - [`measure`]: the pipeline on ports in memory, for measurements.
+//! - [`police`]: policers, for packets to the machine itself.
 //! - [`drops`]: **the list** of reasons to drop a packet; [`count`]: counters.
 //!
 //! # Example
@@ -64,4 +65,5 @@ pub mod measure;
 pub mod neighbour;
 pub mod packet;
 pub mod place;
+pub mod police;
 pub mod stage;

@@ -1,8 +1,8 @@
-//! Shows the rules for packets and their hits.
+//! Shows the rules for packets and their hits, and the policers.
 
 use std::io::{self, Write};
 
-use fibula_router::api::{Filters, RuleTable};
+use fibula_router::api::{Filters, ListedPolicer, RuleTable};
 
 use crate::text::thousands;
 
@@ -24,7 +24,25 @@ pub(super) fn print(out: &mut impl Write, answer: &Filters) -> io::Result<()> {
             writeln!(out, "  the present file is not in use: {error}")?;
         }
     }
-    if none { writeln!(out, "no rules: all packets pass") } else { Ok(()) }
+    if none {
+        writeln!(out, "no rules: all packets pass")?;
+    }
+    policers(out, &answer.policers)
+}
+
+fn policers(out: &mut impl Write, policers: &[ListedPolicer]) -> io::Result<()> {
+    if policers.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "policer: packets to the machine, by class")?;
+    writeln!(out, "{:>10}{:>12}{:>12}{:>15}{:>15}", "class", "a second", "at once", "passed", "dropped")?;
+    for policer in policers {
+        let limit = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), thousands);
+        let (rate, burst) = (limit(policer.rate), limit(policer.burst));
+        let (passed, dropped) = (thousands(policer.passed), thousands(policer.dropped));
+        writeln!(out, "{:>10}{rate:>12}{burst:>12}{passed:>15}{dropped:>15}", policer.class)?;
+    }
+    Ok(())
 }
 
 fn rules(out: &mut impl Write, table: &RuleTable) -> io::Result<()> {
@@ -54,7 +72,9 @@ mod tests {
         let line = concat!(
             r#"{"forward":{"rules":[{"number":1,"line":12,"rule":"deny any","packets":1200,"bytes":72000}],"#,
             r#""default":"permit","default_packets":3,"default_bytes":180},"local":null,"#,
-            r#""lists":[{"name":"own","file":"own.txt","prefixes":2000,"error":"line 3: own.txt: no"}]}"#
+            r#""lists":[{"name":"own","file":"own.txt","prefixes":2000,"error":"line 3: own.txt: no"}],"#,
+            r#""policers":[{"class":"bgp","rate":null,"burst":null,"passed":9,"dropped":0},"#,
+            r#"{"class":"icmp","rate":1000,"burst":500,"passed":1500,"dropped":2}]}"#
         );
         assert_eq!(
             printed(line),
@@ -63,8 +83,15 @@ mod tests {
              \x20     1    12          1,200            72,000  deny any\n\
              default                    3               180  permit the rest\n\
              prefix list own: 2,000 prefixes from own.txt\n\
-             \x20 the present file is not in use: line 3: own.txt: no\n"
+             \x20 the present file is not in use: line 3: own.txt: no\n\
+             policer: packets to the machine, by class\n\
+             \x20    class    a second     at once         passed        dropped\n\
+             \x20      bgp   unlimited   unlimited              9              0\n\
+             \x20     icmp       1,000         500          1,500              2\n"
         );
-        assert_eq!(printed(r#"{"forward":null,"local":null,"lists":[]}"#), "no rules: all packets pass\n");
+        assert_eq!(
+            printed(r#"{"forward":null,"local":null,"lists":[],"policers":[]}"#),
+            "no rules: all packets pass\n"
+        );
     }
 }

@@ -16,6 +16,26 @@ pub struct Filters {
     pub local: Option<RuleTable>,
     /// The prefix lists.
     pub lists: Vec<ListedPrefixes>,
+    /// The policers for packets to the machine, one for each class.
+    pub policers: Vec<ListedPolicer>,
+}
+
+/// A policer and its counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ListedPolicer {
+    /// The name of its class.
+    pub class: String,
+    /// Packets a second; null without a limit.
+    #[serde(deserialize_with = "nullable")]
+    pub rate: Option<u64>,
+    /// Packets at once; null without a limit.
+    #[serde(deserialize_with = "nullable")]
+    pub burst: Option<u64>,
+    /// Packets that passed.
+    pub passed: u64,
+    /// Packets that were dropped because their class was above its rate.
+    pub dropped: u64,
 }
 
 /// Rules, in order.

@@ -77,7 +77,7 @@ use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Vi
 use serde::ser::{Serialize, Serializer};
 
 pub use feeds::{Acknowledgements, Feed, FeedKind, FeedPhase, FullVrf, MissingInterface};
-pub use filters::{Filters, ListedPrefixes, ListedRule, RuleTable};
+pub use filters::{Filters, ListedPolicer, ListedPrefixes, ListedRule, RuleTable};
 pub use neighbours::{Neighbour, NeighbourState};
 pub use routes::{
     Change, ChangeKind, FoundRoute, ListedRoute, ListingEnd, Member, NextHop, NextHopWord, Way,

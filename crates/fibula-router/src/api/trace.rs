@@ -42,6 +42,7 @@ words! {
         Vrf "vrf" "The VRF of this interface."
         Route "route" "The route of the destination."
         Rule "rule" "The rule that decided, or the default."
+        Policer "policer" "The class whose policer a packet to the machine meets, and its rate."
         NextHop "next hop" "Where the route leads; of a group, the member that the flow has."
         Neighbour "neighbour" "The station that the packet is sent to."
         Out "out" "The interface by which the packet leaves."

@@ -52,6 +52,8 @@ pub(super) struct File {
     pub(super) filter: super::filter::FilterKeys,
     #[serde(default)]
     pub(super) prefix_list: Vec<super::filter::ListLine>,
+    #[serde(default)]
+    pub(super) policer: super::policer::PolicerKeys,
 }
 
 #[derive(Debug, Default, Deserialize)]

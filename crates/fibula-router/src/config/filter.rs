@@ -175,7 +175,7 @@ pub(super) fn read(
 }
 
 /// Returns whether the kernel has an interface's packets to the machine, whatever the router does with them.
-fn past(line: &super::Interface) -> bool {
+pub(super) fn past(line: &super::Interface) -> bool {
     matches!(line.backend, Backend::Xdp { .. })
         || matches!(line.backend, Backend::Packet { .. }) && line.vlan == 0
 }

@@ -34,6 +34,7 @@ mod fast;
 mod feed;
 mod file;
 mod filter;
+mod policer;
 mod read;
 pub mod release;
 
@@ -60,6 +61,7 @@ use crate::neighbour::Limits;
 use crate::packet::ethernet::Mac;
 use crate::packet::flow::FlowHash;
 use crate::packet::martian::Martians;
+use crate::police::PolicerRates;
 
 /// Default path of the control socket.
 pub const SOCKET: &str = "/run/fibula/router.sock";
@@ -124,6 +126,8 @@ pub struct Config {
     pub feeds: Vec<Feed>,
     /// Rules for packets.
     pub filter: FilterLines,
+    /// Rates of packets to the machine itself.
+    pub policers: PolicerRates,
 }
 
 /// How the work is divided among threads; see [`stage`](crate::stage).

@@ -126,6 +126,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         tables: Vec::new(),
         feeds: Vec::new(),
         filter: super::FilterLines::default(),
+        policers: crate::police::usual_rates(),
     };
     vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
@@ -161,6 +162,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         config.feeds.push(feed);
     }
     config.filter = super::filter::read(&text, &config, &file.filter, &file.prefix_list)?;
+    config.policers = super::policer::read(&text, &config, &file.policer)?;
     Ok(config)
 }
 

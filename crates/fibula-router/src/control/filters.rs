@@ -14,6 +14,7 @@ use crate::api;
 use crate::config::{Config, ConfigError, RuleSets};
 use crate::forward::fabric::Fabric;
 use crate::kernel::sys;
+use crate::police::{PolicerClass, Policers};
 
 /// How often files are looked at, and packets that were left out of the log are counted there.
 const PERIOD_NS: u64 = 1_000_000_000;
@@ -25,6 +26,7 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 #[derive(Debug, Default)]
 pub(super) struct FiltersInUse {
     pub(super) sets: RuleSets,
+    pub(super) policers: Arc<Policers>,
     /// The files whose prefixes are in use, or were refused.
     tried: Vec<Stamp>,
     /// The files when they were looked at last.
@@ -54,7 +56,8 @@ impl FiltersInUse {
         // Before the files are read, so that a change in between is noticed.
         let tried = stamps(config, folder);
         let sets = config.rule_sets(folder).map_err(ControlError::Rules)?;
-        Ok(Self { sets, seen: tried.clone(), tried, ..Self::default() })
+        let policers = Arc::new(Policers::new(config.policers));
+        Ok(Self { sets, policers, seen: tried.clone(), tried, ..Self::default() })
     }
 
     /// Returns the filters of a new configuration. Rules that are the same go on with their counters.
@@ -66,23 +69,33 @@ impl FiltersInUse {
             && (names(before), &before.vrfs) == (names(after), &after.vrfs)
             && self.refused.is_none()
             && stamps(after, folder) == self.tried;
-        match is_same {
+        let mut filters = match is_same {
             true => {
                 let (sets, tried) = (self.sets.clone(), self.tried.clone());
-                Ok(Self { sets, seen: tried.clone(), tried, ..Self::default() })
+                let policers = Arc::new(Policers::new(after.policers));
+                Self { sets, policers, seen: tried.clone(), tried, ..Self::default() }
             }
-            false => Self::load(after, folder),
+            false => Self::load(after, folder)?,
+        };
+        // New buckets are full, so a reload for another reason must not bring them.
+        if before.policers == after.policers {
+            filters.policers = Arc::clone(&self.policers);
         }
+        Ok(filters)
     }
 
     /// Puts the rules into a fabric.
     pub(super) fn enter(&self, fabric: &mut Fabric) {
         fabric.forward_rules.clone_from(&self.sets.forward);
         fabric.local_rules.clone_from(&self.sets.local);
+        fabric.policers = Some(Arc::clone(&self.policers));
     }
 
     /// Adds the counts of earlier rules. Call it when no worker counts there any more.
-    pub(super) fn go_on_from(&self, before: &RuleSets) {
+    pub(super) fn go_on_from(&self, before: &RuleSets, policers: &Arc<Policers>) {
+        if !Arc::ptr_eq(&self.policers, policers) {
+            self.policers.go_on_from(policers);
+        }
         for place in [RulePlace::Forward, RulePlace::Local] {
             if let (Some(new), Some(old)) = (self.sets.of(place), before.of(place))
                 && !Arc::ptr_eq(new, old)
@@ -148,10 +161,11 @@ impl Router<'_> {
         }
         self.filters.refused = None;
         let before = std::mem::replace(&mut self.filters.sets, sets);
+        let policers = Arc::clone(&self.filters.policers);
         let mut fabric = (*self.shared.fabric()).clone();
         self.filters.enter(&mut fabric);
         self.publish(fabric);
-        self.filters.go_on_from(&before);
+        self.filters.go_on_from(&before, &policers);
         (self.log)(Level::Note, "prefix lists have changed: taken up");
     }
 
@@ -209,7 +223,23 @@ impl Router<'_> {
             forward: table(RulePlace::Forward),
             local: table(RulePlace::Local),
             lists: lists.collect(),
+            policers: self.policer_counts(),
         }
+    }
+
+    fn policer_counts(&self) -> Vec<api::ListedPolicer> {
+        let (policers, counts) = (&self.filters.policers, self.filters.policers.counts());
+        let listed = |&class: &PolicerClass| {
+            let (rate, [passed, dropped]) = (policers.rates()[class as usize], counts[class as usize]);
+            api::ListedPolicer {
+                class: class.name().to_owned(),
+                rate: rate.map(|rate| rate.rate.into()),
+                burst: rate.map(|rate| rate.burst.into()),
+                passed,
+                dropped,
+            }
+        };
+        PolicerClass::ALL.iter().map(listed).collect()
     }
 }
 
@@ -240,6 +270,23 @@ pub(super) fn metrics(out: &mut String, filters: &api::Filters) {
                 "fibula_router_{name}{{filter=\"{place}\",number=\"default\",rule=\"{}\"}} {}",
                 table.default,
                 of_default(table)
+            );
+        }
+    }
+    head(
+        out,
+        (
+            "policer_packets_total",
+            "counter",
+            "Packets to the machine, by class: passed or dropped by the policer.",
+        ),
+    );
+    for policer in &filters.policers {
+        for (result, count) in [("passed", policer.passed), ("dropped", policer.dropped)] {
+            let class = &policer.class;
+            let _ = writeln!(
+                out,
+                "fibula_router_policer_packets_total{{class=\"{class}\",result=\"{result}\"}} {count}"
             );
         }
     }
@@ -298,12 +345,17 @@ mod tests {
         };
         let list = api::ListedPrefixes { name: "own".into(), file: None, prefixes: 2, error: None };
         let mut out = String::new();
-        metrics(&mut out, &api::Filters { forward: Some(table), local: None, lists: vec![list] });
+        let policer =
+            api::ListedPolicer { class: "icmp".into(), rate: Some(5), burst: Some(1), passed: 8, dropped: 9 };
+        let policers = vec![policer];
+        metrics(&mut out, &api::Filters { forward: Some(table), local: None, lists: vec![list], policers });
         for line in [
             "fibula_router_filter_packets_total{filter=\"forward\",number=\"1\",rule=\"deny any\"} 3\n",
             "fibula_router_filter_packets_total{filter=\"forward\",number=\"default\",rule=\"permit\"} 4\n",
             "fibula_router_filter_bytes_total{filter=\"forward\",number=\"1\",rule=\"deny any\"} 180\n",
             "fibula_router_prefix_list_prefixes{list=\"own\"} 2\n",
+            "fibula_router_policer_packets_total{class=\"icmp\",result=\"passed\"} 8\n",
+            "fibula_router_policer_packets_total{class=\"icmp\",result=\"dropped\"} 9\n",
         ] {
             assert!(out.contains(line), "{out}");
         }

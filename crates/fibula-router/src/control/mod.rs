@@ -951,12 +951,12 @@ impl<'l> Router<'l> {
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
         self.feeds.rib().limit_paths(Some(config.path_bytes));
         self.config = config;
-        let before = std::mem::replace(&mut self.filters, filters).sets;
+        let before = std::mem::replace(&mut self.filters, filters);
         self.loaded = loaded;
         self.vrfs = vrfs;
         self.kept.remove(&change);
         self.take_up(plan)?;
-        self.filters.go_on_from(&before);
+        self.filters.go_on_from(&before.sets, &before.policers);
         // Threads know the new ports now. Their sockets get the devices that are there.
         self.kept.add(added);
         self.follow_devices();

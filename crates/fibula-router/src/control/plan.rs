@@ -96,7 +96,11 @@ pub(super) fn plan(
     hops: &mut Hops,
 ) -> Result<Plan, ControlError> {
     let backends = ports(config);
-    let port = |backend: &Backend| Port::new(backend.device(), backend.has_host());
+    let port = |backend: &Backend| {
+        let mut port = Port::new(backend.device(), backend.has_host());
+        port.past = matches!(backend, Backend::Packet { .. });
+        port
+    };
     let mut plan = Plan {
         fabric: Fabric {
             ports: backends.iter().map(port).collect(),

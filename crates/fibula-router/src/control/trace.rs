@@ -137,6 +137,13 @@ pub(super) fn render(fabric: &Fabric, config: &Config, sighting: &Sighting) -> a
             },
         );
     }
+    if let (Some(class), Some(policers)) = (sighting.class, &fabric.policers) {
+        let limit = policers.rates()[class as usize];
+        let limit = limit.map_or("no limit".to_owned(), |limit| {
+            format!("{} packets a second, {} at once", limit.rate, limit.burst)
+        });
+        step(StepKind::Policer, format!("{}: {limit}", class.name()));
+    }
     if let Some((key, answer)) = sighting.neighbour {
         let Key { interface, .. } = key;
         step(

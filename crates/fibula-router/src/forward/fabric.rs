@@ -10,6 +10,7 @@ use crate::packet::ethernet::Mac;
 use crate::packet::flow::{self, FlowHash};
 use crate::packet::ipv6;
 use crate::packet::martian::Martians;
+use crate::police::Policers;
 
 /// Marks a VLAN without an interface.
 const NONE: u16 = u16::MAX;
@@ -21,6 +22,8 @@ pub struct Port {
     pub name: String,
     /// Whether frames can be given to the kernel of the machine.
     pub host: bool,
+    /// Whether the kernel takes the frames of its own interface in any case. Policers leave these alone, because they cannot hold them back.
+    pub past: bool,
     untagged: u16,
     tagged: Option<Box<[u16]>>,
 }
@@ -29,7 +32,7 @@ impl Port {
     /// Makes a port without interfaces.
     #[must_use]
     pub fn new(name: impl Into<String>, host: bool) -> Self {
-        Self { name: name.into(), host, untagged: NONE, tagged: None }
+        Self { name: name.into(), host, past: false, untagged: NONE, tagged: None }
     }
 
     /// Assigns the frames of a VLAN to an interface. VLAN 0 means frames without a tag.
@@ -239,6 +242,8 @@ pub struct Fabric {
     pub forward_rules: Option<Arc<RuleSet>>,
     /// The rules for packets to the router itself.
     pub local_rules: Option<Arc<RuleSet>>,
+    /// The policers for packets to the machine; `None` if all pass uncounted.
+    pub policers: Option<Arc<Policers>>,
 }
 
 impl Fabric {
@@ -258,6 +263,7 @@ impl Fabric {
             own: own.clone(),
             forward_rules: self.forward_rules.clone(),
             local_rules: self.local_rules.clone(),
+            policers: self.policers.clone(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
 use crate::packet::flow::{self, Flow};
 use crate::packet::martian::Martians;
 use crate::packet::{ipv4, ipv6, mld, nd};
+use crate::police::PolicerClass;
 
 use super::fabric::Fabric;
 
@@ -102,6 +103,12 @@ impl Item {
             && self.ttl == 255
             && self.protocol == ipv6::ICMPV6
             && kind().is_some_and(|&kind| nd::is_nd(kind))
+    }
+
+    /// Returns the class of a message of neighbour discovery, or of an MLD query, that the router handles itself.
+    pub(super) const fn neighbour_class(&self) -> PolicerClass {
+        // With another hop limit, it is not of this link. MLD has 1.
+        if self.ttl == 255 || self.ttl == 1 { PolicerClass::Neighbour } else { PolicerClass::Rest }
     }
 
     /// Returns whether packets with this source are never forwarded.

@@ -6,14 +6,15 @@ use crate::count::Made;
 use crate::drops::DropReason;
 use crate::io::Io;
 use crate::neighbour::{Answer, Duty, Key, Probe};
-use crate::packet::ethernet::{ARP, IPV6, Mac};
+use crate::packet::ethernet::{self, ARP, IPV6, Mac};
 use crate::packet::icmp::MAX_MESSAGE;
 use crate::packet::nd::{self, Nd};
 use crate::packet::{arp, icmp, ipv4, ipv6, mld};
+use crate::police::PolicerClass;
 
 use super::fabric::Fabric;
 use super::item::Item;
-use super::worker::{Refused, Worker, refusal};
+use super::worker::{Policing, Refused, Worker, refusal};
 
 impl Worker {
     /// Handles an ARP packet of an interface whose neighbours the router resolves.
@@ -134,9 +135,7 @@ impl Worker {
     /// Handles a packet addressed to the router. It goes to the kernel, if the interface has one. Otherwise, the router answers
     /// pings.
     pub(super) fn local(&mut self, io: &mut impl Io, port: usize, item: &Item, now_ns: u64) {
-        if self.local_rules.is_some()
-            && let Err(refused) = self.judge_local(io, item, now_ns)
-        {
+        if let Err(refused) = self.judge_local(io, item, now_ns) {
             return self.refuse(io, port, item, refused, now_ns);
         }
         if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
@@ -160,14 +159,50 @@ impl Worker {
         }
     }
 
-    /// Applies the rules for packets to the router.
+    /// Applies the rules for packets to the router, and then the policers.
     #[cold]
     pub(super) fn judge_local(&self, io: &mut impl Io, item: &Item, now_ns: u64) -> Result<(), Refused> {
+        if self.local_rules.is_none() && self.policing.is_none() {
+            return Ok(());
+        }
         let frame = io.frame(item.index);
         let packet = &frame.bytes[item.range()];
-        let Some(rules) = self.local_rules.as_ref().filter(|_| !item.is_nd(packet)) else { return Ok(()) };
+        let is_nd = item.is_nd(packet);
         let packet = item.fields(packet, &frame.offload, None);
-        refusal(rules.set.judge_one(&packet, &rules.counts, now_ns))
+        if let Some(rules) = self.local_rules.as_ref().filter(|_| !is_nd) {
+            refusal(rules.set.judge_one(&packet, &rules.counts, now_ns))?;
+        }
+        let class = if is_nd { PolicerClass::Neighbour } else { PolicerClass::of(&packet) };
+        Ok(self.police(item, class, now_ns)?)
+    }
+
+    /// Applies the policers to a packet of an interface.
+    pub(super) fn police(&self, item: &Item, class: PolicerClass, now_ns: u64) -> Result<(), DropReason> {
+        match &self.policing {
+            Some(Policing { policers, counts }) if !is_past(&self.fabric, item) => {
+                policers.police(class, counts, now_ns)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies the policers to a frame that is not IP.
+    pub(super) fn police_frame(
+        &self,
+        io: &mut impl Io,
+        item: &Item,
+        index: usize,
+        now_ns: u64,
+    ) -> Result<(), DropReason> {
+        if self.policing.is_none() {
+            return Ok(());
+        }
+        let frame = io.frame(index);
+        let own = &self.fabric.interfaces[usize::from(item.interface)];
+        let is_arp = ethernet::parse(frame.bytes, frame.tag).is_ok_and(|header| header.ether_type == ARP);
+        let arp = arp::parse(frame.bytes.get(item.start..).unwrap_or_default()).ok().filter(|_| is_arp);
+        let is_near = arp.is_some_and(|arp| arp.sender == 0 || own.is_near_v4(arp.sender));
+        self.police(item, if is_near { PolicerClass::Neighbour } else { PolicerClass::Rest }, now_ns)
     }
 
     /// Sends a request for a neighbour, or passes it to the kernel if the kernel resolves the neighbours of the interface.
@@ -270,6 +305,12 @@ pub(super) fn reply(
         let parsed = ipv4::parse(packet).ok();
         parsed.and_then(|parsed| icmp::echo_reply_v4(message, packet, &parsed))
     }
+}
+
+/// Returns whether the kernel takes a packet of this interface past the router.
+pub(super) fn is_past(fabric: &Fabric, item: &Item) -> bool {
+    let interface = &fabric.interfaces[usize::from(item.interface)];
+    interface.kernel && fabric.ports[interface.port].past
 }
 
 fn source_of(frame: &[u8]) -> Mac {

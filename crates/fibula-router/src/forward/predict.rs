@@ -14,10 +14,11 @@ use crate::neighbour::Answer;
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, MAX_MESSAGE};
 use crate::packet::{ipv4, ipv6};
+use crate::police::PolicerClass;
 
 use super::fabric::{Fabric, Hop};
 use super::item::{Class, Item, classify};
-use super::local::reply;
+use super::local::{is_past, reply};
 use super::send::{leaves, neighbour};
 use super::trace::{Decision, Fate, Sighting};
 use super::worker::{Refused, Shared, Worker, is_welcome, refusal, well_formed};
@@ -76,6 +77,7 @@ impl KnownPacket<'_> {
             route: None,
             hop: None,
             decision: None,
+            class: None,
             neighbour: None,
             fate,
         }
@@ -95,18 +97,30 @@ impl KnownPacket<'_> {
                 sighting
             }
             Class::Local => self.local(self.sighting(Fate::Consumed)),
-            Class::Arp(..) | Class::Nd | Class::Route => self.sighting(Fate::Consumed),
+            Class::Nd => {
+                let mut sighting = self.sighting(Fate::Consumed);
+                sighting.class = self.policed(self.item.neighbour_class());
+                sighting
+            }
+            Class::Arp(..) | Class::Route => self.sighting(Fate::Consumed),
         }
     }
 
     fn local_rules(&self, sighting: &mut Sighting) -> Result<(), Refused> {
-        let Some(rules) = self.fabric.local_rules.as_ref().filter(|_| !self.item.is_nd(self.packet)) else {
-            return Ok(());
-        };
-        let ruling = rules.explain(&sighting.packet, |_| {});
-        sighting.decision =
-            Some(Decision { place: RulePlace::Local, action: ruling.action, rule: ruling.rule });
-        refusal(ruling.action)
+        let is_nd = self.item.is_nd(self.packet);
+        if let Some(rules) = self.fabric.local_rules.as_ref().filter(|_| !is_nd) {
+            let ruling = rules.explain(&sighting.packet, |_| {});
+            sighting.decision =
+                Some(Decision { place: RulePlace::Local, action: ruling.action, rule: ruling.rule });
+            refusal(ruling.action)?;
+        }
+        let class = if is_nd { PolicerClass::Neighbour } else { PolicerClass::of(&sighting.packet) };
+        sighting.class = self.policed(class);
+        Ok(())
+    }
+
+    fn policed(&self, class: PolicerClass) -> Option<PolicerClass> {
+        (self.fabric.policers.is_some() && !is_past(self.fabric, self.item)).then_some(class)
     }
 
     fn local(&self, mut sighting: Sighting) -> Sighting {

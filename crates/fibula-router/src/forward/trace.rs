@@ -11,6 +11,7 @@ use fibula::net::NextHop;
 use crate::acl::{Action, HeaderFields, Ready, RulePlace};
 use crate::drops::DropReason;
 use crate::neighbour::{Answer, Key};
+use crate::police::PolicerClass;
 
 use super::fabric::Hop;
 
@@ -53,6 +54,8 @@ pub struct Sighting {
     pub hop: Option<Hop>,
     /// The decision of rules, if they judged it.
     pub decision: Option<Decision>,
+    /// The class whose policer it meets, if it is for the machine and has got that far.
+    pub class: Option<PolicerClass>,
     /// The neighbour that it is sent to, and its state before the packet.
     pub neighbour: Option<(Key, Answer)>,
     /// Its end.

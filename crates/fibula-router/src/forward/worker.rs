@@ -16,6 +16,7 @@ use crate::packet::ethernet;
 use crate::packet::icmp::{MAX_MESSAGE, Problem};
 use crate::packet::limit::Bucket;
 use crate::packet::options;
+use crate::police::{PolicerCounts, Policers};
 
 use super::fabric::{Fabric, Hop, Urpf};
 use super::item::{Class, Item, classify};
@@ -120,6 +121,7 @@ pub struct Worker {
     /// The rules of the fabric, with this worker's counters.
     forward_rules: Option<Rules>,
     pub(super) local_rules: Option<Rules>,
+    pub(super) policing: Option<Policing>,
     pub(super) trace: Option<Arc<Trace>>,
     pub(super) trace_rate: Bucket,
 }
@@ -165,6 +167,28 @@ impl Rules {
     }
 }
 
+/// Policers, and a worker's counters of them.
+#[derive(Debug)]
+pub(super) struct Policing {
+    pub(super) policers: Arc<Policers>,
+    pub(super) counts: Arc<PolicerCounts>,
+}
+
+impl Policing {
+    /// Takes up the policers of a fabric. Counters go on while they are the same.
+    fn take_up(place: &mut Option<Self>, policers: Option<&Arc<Policers>>) {
+        let is_same = match (&place, policers) {
+            (Some(own), Some(policers)) => Arc::ptr_eq(&own.policers, policers),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            *place =
+                policers.map(|policers| Self { policers: Arc::clone(policers), counts: policers.join() });
+        }
+    }
+}
+
 /// `look_up` keeps the remaining frames of a burst as the bits of a `u64`.
 const _: () = assert!(BURST == 64);
 
@@ -204,6 +228,7 @@ impl Worker {
             sources: Box::new([None; BURST]),
             forward_rules: None,
             local_rules: None,
+            policing: None,
             trace: None,
             trace_rate: Bucket::new(trace::RATE.0, trace::RATE.1),
         };
@@ -254,6 +279,7 @@ impl Worker {
     fn take_up_rules(&mut self) {
         Rules::take_up(&mut self.forward_rules, self.fabric.forward_rules.as_ref());
         Rules::take_up(&mut self.local_rules, self.fabric.local_rules.as_ref());
+        Policing::take_up(&mut self.policing, self.fabric.policers.as_ref());
     }
 
     /// Receives a burst from a port and handles it. Returns the number of frames. `now_ns` must come from a clock that never goes
@@ -354,25 +380,28 @@ impl Worker {
             let sight = if traced { self.sight_unrouted(io, item, class, now_ns) } else { None };
             match class {
                 Ok(Class::Route) => {}
-                Ok(Class::Host(otherwise)) => self.deliver(io, port, index, otherwise),
-                Ok(Class::HostIp(otherwise)) => {
-                    let judged = match self.local_rules {
-                        Some(_) => self.judge_local(io, item, now_ns),
-                        None => Ok(()),
-                    };
-                    match judged {
-                        Ok(()) => self.deliver(io, port, index, otherwise),
-                        Err(refused) => self.refuse(io, port, item, refused, now_ns),
+                Ok(Class::Host(otherwise)) => match self.police_frame(io, item, index, now_ns) {
+                    Ok(()) => self.deliver(io, port, index, otherwise),
+                    Err(reason) => counters.drop(reason),
+                },
+                Ok(Class::HostIp(otherwise)) => match self.judge_local(io, item, now_ns) {
+                    Ok(()) => self.deliver(io, port, index, otherwise),
+                    Err(refused) => self.refuse(io, port, item, refused, now_ns),
+                },
+                Ok(Class::Arp(interface, start)) => {
+                    let done = self.police_frame(io, item, index, now_ns);
+                    match done.and_then(|()| self.arp(io, index, interface, start, now_ns)) {
+                        Ok(()) => counters.consumed.add(1),
+                        Err(reason) => counters.drop(reason),
                     }
                 }
-                Ok(Class::Arp(interface, start)) => match self.arp(io, index, interface, start, now_ns) {
-                    Ok(()) => counters.consumed.add(1),
-                    Err(reason) => counters.drop(reason),
-                },
-                Ok(Class::Nd) => match self.nd(io, item, now_ns) {
-                    Ok(()) => counters.consumed.add(1),
-                    Err(reason) => counters.drop(reason),
-                },
+                Ok(Class::Nd) => {
+                    let done = self.police(item, item.neighbour_class(), now_ns);
+                    match done.and_then(|()| self.nd(io, item, now_ns)) {
+                        Ok(()) => counters.consumed.add(1),
+                        Err(reason) => counters.drop(reason),
+                    }
+                }
                 Ok(Class::Local) => self.local(io, port, item, now_ns),
                 Err(reason) => counters.drop(reason),
             }

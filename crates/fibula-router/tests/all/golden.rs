@@ -5,6 +5,7 @@
 //! in PORT LAYERS            a frame is received
 //! wait MILLISECONDS         time passes
 //! rule RULE                 a rule for packets that are forwarded, before the first frame
+//! police RATE BURST         rates of every class of packets to the machine, before the first frame
 //! own PORT ADDRESS...       these addresses of the router are new: it looks whether another station has them
 //! out PORT LAYERS           a frame that must have been sent, in order for each port
 //! host PORT LAYERS          a frame that must have been given to the kernel
@@ -20,6 +21,7 @@ use fibula_router::count::Made;
 use fibula_router::drops::DropReason;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Key;
+use fibula_router::police::{PolicerClass, PolicerRate, Policers};
 
 use crate::support::cases::{Case, cases};
 use crate::support::frames::{self, Words};
@@ -59,6 +61,13 @@ fn play(case: &Case) -> Result<(), String> {
                 network.run();
             }
             "rule" => {}
+            "police" => {
+                let rate =
+                    PolicerRate { rate: frames::number(first) as u32, burst: frames::number(text) as u32 };
+                let mut fabric = (*network.shared.fabric()).clone();
+                fabric.policers = Some(Arc::new(Policers::new([Some(rate); PolicerClass::COUNT])));
+                network.shared.replace(fabric);
+            }
             "wait" => network.wait(frames::number(first)),
             "own" => {
                 let keys = text.split(' ').map(|address| match address.contains(':') {

@@ -3,6 +3,7 @@
 mod golden;
 mod hostile;
 mod pipeline;
+mod policers;
 mod replace;
 mod rules;
 mod stages;
