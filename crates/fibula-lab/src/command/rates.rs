@@ -256,9 +256,11 @@ fn measure<K: Key>(
     if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
-    // `contestants` holds the selected engines already; names that only the other family has are left out.
-    let here = |name: &&String| contestants.iter().any(|contestant| contestant.name == **name);
-    let engines = bar.plan.engines.iter().filter(here).cloned().collect();
+    // `contestants` holds the selection already, with rivals that nobody named, and without engines of the other family.
+    let engines = match bar.plan.engines.is_empty() {
+        true => Vec::new(),
+        false => contestants.iter().map(|contestant| contestant.name.clone()).collect(),
+    };
     let plan = Plan { engines, ..bar.plan.clone() };
     let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
         name: "recorded".to_owned(),
