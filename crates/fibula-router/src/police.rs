@@ -85,7 +85,9 @@ impl PolicerClass {
     pub fn of(packet: &HeaderFields) -> Self {
         let ports = packet.ports;
         match packet.protocol {
+            // Either port, because either side may have opened the session.
             6 if ports.is_some_and(|(from, to)| from == 179 || to == 179) => Self::Bgp,
+            // The destination alone, because source ports are any from 49152 on (RFC 5881, section 4).
             17 if ports.is_some_and(|(_, to)| matches!(to, 3784 | 3785 | 4784 | 6784 | 7784)) => Self::Bfd,
             89 => Self::Ospf,
             112 => Self::Vrrp,

@@ -93,6 +93,7 @@ impl FiltersInUse {
 
     /// Adds the counts of earlier rules. Call it when no worker counts there any more.
     pub(super) fn go_on_from(&self, before: &RuleSets, policers: &Arc<Policers>) {
+        // The same ones have their counts already.
         if !Arc::ptr_eq(&self.policers, policers) {
             self.policers.go_on_from(policers);
         }

@@ -172,6 +172,7 @@ impl Worker {
         if let Some(rules) = self.local_rules.as_ref().filter(|_| !is_nd) {
             refusal(rules.set.judge_one(&packet, &rules.counts, now_ns))?;
         }
+        // After the rules, because packets that a rule refuses must not use up the rate of others.
         let class = if is_nd { PolicerClass::Neighbour } else { PolicerClass::of(&packet) };
         Ok(self.police(item, class, now_ns)?)
     }
@@ -201,6 +202,7 @@ impl Worker {
         let own = &self.fabric.interfaces[usize::from(item.interface)];
         let is_arp = ethernet::parse(frame.bytes, frame.tag).is_ok_and(|header| header.ether_type == ARP);
         let arp = arp::parse(frame.bytes.get(item.start..).unwrap_or_default()).ok().filter(|_| is_arp);
+        // The address of a probe is not in use yet, so it has no network to be near to.
         let is_near = arp.is_some_and(|arp| arp.sender == 0 || own.is_near_v4(arp.sender));
         self.police(item, if is_near { PolicerClass::Neighbour } else { PolicerClass::Rest }, now_ns)
     }

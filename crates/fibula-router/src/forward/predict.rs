@@ -114,6 +114,7 @@ impl KnownPacket<'_> {
                 Some(Decision { place: RulePlace::Local, action: ruling.action, rule: ruling.rule });
             refusal(ruling.action)?;
         }
+        // Only the class, because a question must not take a token.
         let class = if is_nd { PolicerClass::Neighbour } else { PolicerClass::of(&sighting.packet) };
         sighting.class = self.policed(class);
         Ok(())

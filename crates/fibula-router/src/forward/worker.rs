@@ -396,6 +396,7 @@ impl Worker {
                     }
                 }
                 Ok(Class::Nd) => {
+                    // Before it is read, because checksums are the cost of a flood.
                     let done = self.police(item, item.neighbour_class(), now_ns);
                     match done.and_then(|()| self.nd(io, item, now_ns)) {
                         Ok(()) => counters.consumed.add(1),

@@ -70,9 +70,11 @@ impl SharedBucket {
         let now = now_ns.saturating_mul(SHARE);
         let mut full = self.full.load(Ordering::Relaxed);
         loop {
+            // Without a write, so that a flood does not pull the word from thread to thread.
             if full > now.saturating_add(self.depth) {
                 return false;
             }
+            // From now on if it is full already, because time beyond the burst gives no tokens.
             let next = full.max(now).saturating_add(self.interval);
             match self.full.compare_exchange_weak(full, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
