@@ -73,7 +73,7 @@ classes! {
     Vrrp "vrrp" PolicedVrrp None; "IP protocol 112: VRRP and CARP."
     Neighbour "neighbour" PolicedNeighbour None; "ARP whose sender is in a network of the interface, ARP probes, and neighbour discovery with hop limit 255."
     Icmp "icmp" PolicedIcmp rate(1000, 500); "Other ICMP and ICMPv6: pings and errors."
-    Rest "rest" PolicedRest rate(10_000, 2000); "All else: other protocols, other EtherTypes, and ARP of strangers."
+    Rest "rest" PolicedRest rate(10_000, 2000); "The rest: other protocols, other EtherTypes, and ARP of strangers."
 }
 
 impl PolicerClass {
