@@ -40,23 +40,12 @@ enum Package {
     Whole(&'static str),
 }
 
-/// No dependency on other modules.
-static NET: Small = Small {
-    name: "net",
-    sources: &[("crates/fibula/src", &["net"])],
-    rename: &[],
-    replace: &[],
-    data: &[],
-    without_tests: &[],
-    package: Package::Library(include_str!("templates/net.rs")),
-};
-
 /// The modules of the library that depend on no engine, and the tests of the test machine for routing tables, with just enough of its
 /// harness to run as one test.
 static CORE: Small = Small {
     name: "core",
     sources: &[
-        ("crates/fibula/src", &["check.rs", "memory", "net", "radix", "random.rs", "rib"]),
+        ("crates/fibula/src", &["check.rs", "memory", "net", "radix", "random.rs", "rib", "simd"]),
         ("crates/fibula-proof/src", &["tables.rs", "toy.rs"]),
         ("crates/fibula-proof/tests/machine", &["rib.rs"]),
     ],
@@ -161,7 +150,7 @@ macro_rules! with_loading {
 
 /// **The list** of folders.
 pub(super) static FOLDERS: &[Folder] = &[
-    Folder { name: "net", small: &NET, under: "src/net/", tests: &[] },
+    Folder { name: "net", small: &CORE, under: "src/net/", tests: &["net::", "rib_trials::"] },
     Folder { name: "radix", small: &CORE, under: "src/radix/", tests: &["radix::", "rib_trials::"] },
     Folder { name: "rib", small: &CORE, under: "src/rib/", tests: &["rib::", "rib_trials::"] },
     Folder { name: "memory", small: &CORE, under: "src/memory/", tests: &["memory::"] },

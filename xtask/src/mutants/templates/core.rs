@@ -5,9 +5,17 @@ pub mod net;
 pub mod radix;
 mod random;
 pub mod rib;
-/// What the routing table takes of the instruction sets: a prefetch, which changes no answer.
-pub mod simd {
-    pub fn fetch_at<T>(_: &[T], _: usize) {}
+pub mod simd;
+
+/// The paths that macros name.
+pub mod unstable {
+    pub mod simd {
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        pub use crate::simd::aarch64::neon;
+        #[cfg(target_arch = "x86_64")]
+        pub use crate::simd::x86::{avx2, avx512, icelake};
+        pub use crate::simd::*;
+    }
 }
 
 #[cfg(test)]

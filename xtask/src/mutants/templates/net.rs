@@ -1,2 +1,0 @@
-pub use ipnet;
-pub mod net;
