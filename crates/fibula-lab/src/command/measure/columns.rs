@@ -52,7 +52,7 @@ const HEADER: [&str; 4] =
     ["", "million a second", "over the way it is compared with", "in a quarter to three quarters of rounds"];
 
 pub(super) fn run(args: &ColumnsArgs) -> Outcome {
-    let mut figures = FigureTables::new("column_lookups", &args.tables);
+    let mut figures = FigureTables::new("columns", &args.tables);
     for file in &args.tables {
         let ribs = Loader::new(LoadOptions::default()).load(file.as_str())?.ribs;
         let name = file.rsplit('/').next().unwrap_or(file);
