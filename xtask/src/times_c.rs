@@ -1,4 +1,4 @@
-//! Nanoseconds of a lookup by the C library beside the same lookup in Rust: the programs of `instructions-c`, run in turn.
+//! Measures the nanoseconds of a lookup by the C library and of the same lookup in Rust. The programs of `instructions-c` run in turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::instructions_c::{KEYS, check_answers, programs};
 use crate::programs::{Compiler, output, processor, root};
 use crate::{End, Outcome};
 
-/// Pairs of runs, of which the median counts.
+/// Number of pairs of runs. Their median is the result.
 const PAIRS: usize = 15;
 
 /// Two numbers of passes, of which start and build cancel.

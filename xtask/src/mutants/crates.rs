@@ -277,7 +277,8 @@ impl Small {
     }
 }
 
-/// Rewrites a manifest of this workspace for a crate outside it, over the crates in this folder. Its programs and their tests stay behind.
+/// Rewrites the manifest of a crate so that it compiles outside the workspace. It then depends on the crates in this folder. Programs and
+/// tests with files of their own are left out.
 fn outside(manifest: &str, crates: &Path) -> String {
     let mut lines = Vec::new();
     let mut is_left_out = false;

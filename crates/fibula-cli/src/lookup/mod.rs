@@ -208,6 +208,9 @@ fn by_file(
     })
 }
 
+/// Most addresses for which a compiled table is used where it lies: far fewer than make an engine worth building.
+const FEW: usize = 1_024;
+
 /// Opens the table, if it is a compiled one that can be used as it is: alone, and with routes where these are needed.
 fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
     let [path] = &request.source.table[..] else { return Ok(None) };
@@ -217,7 +220,9 @@ fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
         return Ok(None);
     }
     // A few addresses need a few pages of the file. A copy, whose words are all checked, would take longer than the rest of the command.
-    let few = matches!(request.from, From::Arguments(_)) && feed.memory_limit.is_none();
+    // An engine is built of a copy alone, because it relies on the order of the routes, which checksums do not show.
+    let is_few = matches!(request.from, From::Arguments(addresses) if addresses.len() <= FEW);
+    let few = is_few && request.how.engine.is_none() && feed.memory_limit.is_none();
     let file = match few {
         true => TableFile::map_summed(path),
         false => TableFile::open_within(path, load::limits(feed.memory_limit)),

@@ -25,7 +25,7 @@ pub(super) struct FigureTables {
     pub(super) tables: Vec<FigureTable>,
 }
 
-/// When, by which program, and beside how much other work.
+/// The day of a measurement, the program that made it, and the load of the machine.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Circumstances {
     pub(super) day: String,

@@ -256,7 +256,7 @@ fn measure<K: Key>(
     if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
-    // `contestants` holds the selection already, with rivals that nobody named, and without engines of the other family.
+    // The contestants are selected already: rivals that nobody named are among them, and engines of the other family are not.
     let engines = match bar.plan.engines.is_empty() {
         true => Vec::new(),
         false => contestants.iter().map(|contestant| contestant.name.clone()).collect(),

@@ -42,7 +42,6 @@ pub(crate) use fields::{dscp, fragment, upper};
 pub use list::{ListError, PrefixLists};
 pub use log::{LogRate, Logged};
 #[cfg(target_os = "linux")]
-#[cfg(target_os = "linux")]
 pub(crate) use text::protocol_name;
 pub use text::{code_point, protocol_number};
 

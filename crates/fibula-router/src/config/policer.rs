@@ -67,7 +67,7 @@ pub(super) fn read(
         };
     }
     let Some(first) = keys.keys().min_by_key(|name| name.span().start) else { return Ok(rates) };
-    // The rates that hold without a configuration need no refusal, because nobody counts on them.
+    // Usual rates are not refused here: an operator who configured none does not expect them to hold on these devices.
     if config.bridge {
         return Err(text.error(first, "a bridge has no policers: its frames pass as they are"));
     }

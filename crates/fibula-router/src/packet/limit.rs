@@ -41,7 +41,8 @@ impl Bucket {
 /// passes writes the word, and one that is refused only reads it. So a flood writes it no more often than the rate says, and threads
 /// that refuse packets do not slow each other down.
 ///
-/// Of all threads together, at most `burst + rate * t` packets pass in any `t` seconds, however their clocks differ.
+/// Of all threads together, at most `burst + rate * t` packets pass in any `t` seconds. Where the clocks of threads differ by `d`, the
+/// bound is that of `t + d` seconds.
 #[derive(Debug)]
 pub struct SharedBucket {
     /// Time of a token, in [`SHARE`]s of a nanosecond, rounded up so that the rate is an upper bound.

@@ -310,7 +310,7 @@ impl<const VECTORS: usize> Default for Room<VECTORS> {
 }
 
 impl<const VECTORS: usize> Room<VECTORS> {
-    /// Returns so many vectors of zeros, to be written.
+    /// Returns this number of vectors, all zero, for the caller to write.
     ///
     /// # Panics
     /// When there is no room for them.
@@ -377,7 +377,7 @@ impl<'a> Bounded<'a> {
     }
 }
 
-/// Byte offsets at which a table is read lane by lane; the values replace the offsets, or are written beside them.
+/// Byte offsets at which a table is read lane by lane. The values replace the offsets, or go to an array of their own.
 ///
 /// A gather costs as much as its loads and keeps others from starting: kernels that gather at one level and load lane
 /// by lane at the next are faster than kernels that do the same at both.

@@ -71,7 +71,7 @@ fn section(text: &mut String, title: &str, record: &FigureTables) -> Result<(), 
     Ok(())
 }
 
-/// When and of which code a record is. Older ones do not say.
+/// Returns the day of a record, and the code that it measured. Older records name neither.
 fn measured(record: &FigureTables) -> String {
     let Some(Circumstances { day, program, load }) = &record.measured else { return String::new() };
     let commit = program.commit.as_deref().unwrap_or("unknown");
