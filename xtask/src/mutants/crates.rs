@@ -393,9 +393,11 @@ mod tests {
     #[test]
     fn a_manifest_leaves_the_workspace() {
         let text = "[package]\nname = \"x\"\nversion.workspace = true\nkeywords.workspace = true\n\n[dependencies]\n\
-                    fibula.workspace = true\nmemchr = \"2.7\"\n\n[lints]\nworkspace = true\n";
+                    fibula = { workspace = true, features = [\"serde\"] }\nfibula-feed.workspace = true\nmemchr = \"2.7\"\n\n\
+                    [[test]]\nname = \"all\"\n\n[lints]\nworkspace = true\n";
         let expected = "[package]\nname = \"x\"\nversion = \"0.1.0\"\n\n[dependencies]\n\
-                        fibula = { path = \"/l\" }\nmemchr = \"2.7\"\n\n";
-        assert_eq!(outside(text, Path::new("/l")), expected);
+                        fibula = { path = \"/crates/fibula\", features = [\"serde\"] }\n\
+                        fibula-feed = { path = \"/crates/fibula-feed\" }\nmemchr = \"2.7\"\n\n";
+        assert_eq!(outside(text, Path::new("/crates")), expected);
     }
 }
