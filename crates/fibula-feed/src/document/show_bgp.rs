@@ -10,11 +10,28 @@ use super::record::{NamedFields, RouteScope, TableRecord};
 use super::{ByRule, Document, Settings, Stop, Take};
 use crate::text::{self, LineError, LineErrorKind};
 
+/// What stands before a prefix: its status and the spaces around it.
+const MARKS: &str = " *>=sdhiSRrbxamfctVIN";
+
 /// Where the columns begin.
 #[derive(Clone, Copy)]
 struct Columns {
     network: usize,
     path: usize,
+}
+
+impl Columns {
+    /// Returns the columns of a header that lost the spaces before it, as the first path shows them.
+    fn with_margin(self, line: &str) -> Columns {
+        if self.network > 0 {
+            return self;
+        }
+        let margin = line
+            .find(|c: char| !MARKS.contains(c))
+            .filter(|&at| line[at..].starts_with(|c: char| c.is_ascii_digit()));
+        let margin = margin.unwrap_or(0);
+        Columns { network: margin, path: self.path + margin }
+    }
 }
 
 pub(super) fn claims(head: &TextHead<'_>, _: &Settings<'_>) -> usize {
@@ -115,11 +132,14 @@ impl Document for ShowBgp {
         {
             return Ok(());
         }
+        let columns = columns.with_margin(line);
+        self.columns = Some(columns);
         // A mark may be right before the prefix, which then begins a column earlier.
-        let is_earlier = line
-            .as_bytes()
-            .get(..=columns.network)
-            .is_some_and(|begin| begin[columns.network.saturating_sub(1)].is_ascii_digit());
+        let is_earlier = columns.network > 0
+            && line
+                .as_bytes()
+                .get(..=columns.network)
+                .is_some_and(|begin| begin[columns.network - 1].is_ascii_digit());
         let network = columns.network - usize::from(is_earlier);
         let (Some(marks), Some(text)) = (line.get(..network), line.get(network..)) else {
             return take.bad(number, LineError::new(LineErrorKind::NotARoute, 0), line);
@@ -130,7 +150,7 @@ impl Document for ShowBgp {
             }
             return self.rest(line, text, columns, take);
         }
-        if !marks.chars().all(|c| " *>=sdhiSRrbxamfctVIN".contains(c)) {
+        if !marks.chars().all(|c| MARKS.contains(c)) {
             return take.bad(number, LineError::new(LineErrorKind::NotARoute, 0), line);
         }
         self.finish("", take)?;
