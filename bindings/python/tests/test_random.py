@@ -1,4 +1,4 @@
-"""Random columns of every kind against a reader that asks row by row. `FIBULA_FUZZ_SECONDS` is how long; `.ci/scheduled python-columns` runs an hour."""
+"""Random columns of every kind against a reader that asks row by row. `FIBULA_FUZZ_SECONDS` is how long; `.ci/scheduled python-columns` runs two half hours."""
 
 from __future__ import annotations
 
