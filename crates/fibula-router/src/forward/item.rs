@@ -47,6 +47,7 @@ pub(super) struct Item {
 
 impl Item {
     /// Returns the range of the packet in its frame.
+    #[inline]
     pub(super) fn range(&self) -> core::ops::Range<usize> {
         self.start..self.start + self.len
     }
@@ -112,6 +113,7 @@ impl Item {
     }
 
     /// Returns whether packets with this source are never forwarded.
+    #[inline]
     pub(super) fn is_martian_source(&self, accepted: Martians) -> bool {
         match self.v6 {
             true => ipv6::is_martian_source(self.source),
@@ -120,6 +122,7 @@ impl Item {
     }
 
     /// Returns whether the source means a station of the link alone.
+    #[inline]
     pub(super) fn is_link_local_source(&self) -> bool {
         self.v6 && ipv6::is_link_local(self.source)
     }

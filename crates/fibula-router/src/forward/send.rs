@@ -56,15 +56,15 @@ impl Worker {
             return self.fragments(io, way, mac, item.len, port).map_err(Refused::from);
         }
         let header = Header::new(mac, way.mac, way.vlan, if item.v6 { IPV6 } else { IPV4 });
-        let header = header.as_bytes();
-        if !io.forward(item.index, way.port, header, item.range(), &offload) {
+        if !io.forward(item.index, way.port, &header, item.range(), &offload) {
             return Err(DropReason::TransmitFull.into());
         }
         self.counters[port].forwarded.add(1);
-        self.sent(way.port, header.len() + item.len);
+        self.sent(way.port, header.size() + item.len);
         Ok(())
     }
 
+    #[inline]
     fn sent(&self, port: usize, bytes: usize) {
         self.counters[port].sent.add(1);
         self.counters[port].sent_bytes.add(bytes as u64);
@@ -277,7 +277,7 @@ impl Worker {
         let header = Header::new(mac, way.mac, way.vlan, if v6 { IPV6 } else { IPV4 });
         let sent = io.emit(way.port, [header.as_bytes(), &self.message[..len], &[]], &Offload::default());
         if sent {
-            self.sent(way.port, header.as_bytes().len() + len);
+            self.sent(way.port, header.size() + len);
         }
         sent
     }
@@ -297,7 +297,7 @@ impl Worker {
         let sent = io.emit(way.port, [header.as_bytes(), packet, &[]], &Offload::default());
         if sent {
             self.counters[way.port].make(made);
-            self.sent(way.port, header.as_bytes().len() + packet.len());
+            self.sent(way.port, header.size() + packet.len());
         }
         sent
     }
@@ -354,7 +354,7 @@ impl Worker {
         let header = Header::new(mac, way.mac, way.vlan, if v6 { IPV6 } else { IPV4 });
         let sent = io.emit(way.port, [header.as_bytes(), &self.scratch[..len], &[]], &offload);
         if sent {
-            self.sent(way.port, header.as_bytes().len() + len);
+            self.sent(way.port, header.size() + len);
         }
         match from {
             Some(from) if sent => self.counters[from].forwarded.add(1),
@@ -417,6 +417,7 @@ pub(super) fn leaves(
 }
 
 /// Returns the neighbour that a packet is sent to.
+#[inline]
 pub(super) fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
     match gateway {
         Some(Gateway::V4(address)) => Key::v4(out, address),
@@ -425,6 +426,7 @@ pub(super) fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destinatio
     }
 }
 
+#[inline]
 fn hop(packet: &mut [u8], v6: bool) {
     if v6 { ipv6::hop(packet) } else { ipv4::hop(packet) }
 }
@@ -440,6 +442,7 @@ fn record(fabric: &Fabric, way: &Interface, neighbour: Key, header: &mut [u8]) {
 }
 
 /// Returns whether a packet must be split for this MTU.
+#[inline]
 fn does_not_fit(item: &Item, mtu: usize, offload: &Offload) -> Result<bool, Refused> {
     // A packet with segmentation offload leaves as segments, so the MTU applies to each of them.
     let largest = match offload.segment {

@@ -343,10 +343,10 @@ impl Worker {
             let to = port ^ 1;
             if offload.segment != 0 && !io.segments(to) {
                 counters.drop(DropReason::OffloadUnsupported);
-            } else if io.forward(index, to, header.as_bytes(), payload..len, &offload) {
+            } else if io.forward(index, to, &header, payload..len, &offload) {
                 counters.forwarded.add(1);
                 self.counters[to].sent.add(1);
-                self.counters[to].sent_bytes.add((header.as_bytes().len() + len - payload) as u64);
+                self.counters[to].sent_bytes.add((header.size() + len - payload) as u64);
             } else {
                 counters.drop(DropReason::TransmitFull);
             }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{BURST, Io, Offload, Received};
+use crate::packet::ethernet::Header;
 
 /// A frame with the metadata of its driver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -84,7 +85,7 @@ impl Io for Memory {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool {
@@ -95,10 +96,10 @@ impl Io for Memory {
         let mut bytes = std::mem::take(&mut self.burst[index].bytes);
         bytes.truncate(packet.end);
         // In the usual case, the new header is as long as the old one, and nothing needs to move.
-        if header.len() == packet.start {
-            bytes[..header.len()].copy_from_slice(header);
+        if header.size() == packet.start {
+            header.write(&mut bytes);
         } else {
-            bytes.splice(..packet.start, header.iter().copied());
+            bytes.splice(..packet.start, header.as_bytes().iter().copied());
         }
         port.output.push(Frame { bytes, tag: None, offload: *offload });
         true

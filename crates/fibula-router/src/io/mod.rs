@@ -16,6 +16,8 @@ pub mod tap;
 #[cfg(target_os = "linux")]
 pub mod xdp;
 
+use crate::packet::ethernet::Header;
+
 /// Most frames of a burst.
 pub const BURST: usize = 64;
 
@@ -73,7 +75,7 @@ pub trait Io {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool;

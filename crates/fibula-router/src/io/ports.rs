@@ -14,6 +14,7 @@ use super::packet::{Receive, Transmit};
 use super::tap::{Tap, TapSender};
 use super::xdp::{self, Xdp};
 use super::{BURST, Io, Offload, Received, dpdk, pcap};
+use crate::packet::ethernet::Header;
 
 /// How long a thread waits if something may come that does not end its wait.
 const SHORT_MS: i32 = 1;
@@ -92,7 +93,13 @@ impl Common {
         each!(self, one => one.frame(index))
     }
 
-    fn forward(&mut self, index: usize, port: usize, header: &[u8], packet: core::ops::Range<usize>) -> bool {
+    fn forward(
+        &mut self,
+        index: usize,
+        port: usize,
+        header: &Header,
+        packet: core::ops::Range<usize>,
+    ) -> bool {
         each!(self, one => one.forward(index, port, header, packet))
     }
 
@@ -491,7 +498,7 @@ impl Io for Ports {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool {
@@ -500,12 +507,14 @@ impl Io for Ports {
         match (&mut self.sources[self.current], sink, &mut self.common) {
             (Source::Common, Sink::Common, Some(common)) => common.forward(index, port, header, packet),
             (Source::Common, sink, Some(common)) => {
-                sink.push([header, &common.frame(index).bytes[packet], &[]], offload)
+                sink.push([header.as_bytes(), &common.frame(index).bytes[packet], &[]], offload)
             }
             (source, Sink::Common, Some(common)) => {
-                common.push(port, [header, &source.frame(index).bytes[packet], &[]], offload)
+                common.push(port, [header.as_bytes(), &source.frame(index).bytes[packet], &[]], offload)
             }
-            (source, sink, _) => sink.push([header, &source.frame(index).bytes[packet], &[]], offload),
+            (source, sink, _) => {
+                sink.push([header.as_bytes(), &source.frame(index).bytes[packet], &[]], offload)
+            }
         }
     }
 

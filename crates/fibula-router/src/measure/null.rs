@@ -15,7 +15,7 @@ use crate::io::dpdk::{self, Dpdk, Opened, Packet, Pool, Port, Wanted};
 use crate::io::ports::{Common, Ports, Sink, Source};
 use crate::io::{Io, Offload, Received};
 use crate::kernel::sys;
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Header, Mac};
 use crate::place::{Places, Topology};
 use crate::stage::{self, Staged};
 
@@ -102,7 +102,7 @@ impl Io for NullPorts {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: Range<usize>,
         offload: &Offload,
     ) -> bool {

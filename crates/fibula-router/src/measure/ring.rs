@@ -4,6 +4,8 @@ use core::ops::Range;
 
 use crate::io::{BURST, Io, Offload, Received};
 
+use crate::packet::ethernet::Header;
+
 use super::frames::{Frames, HEADERS};
 
 /// Frames into which packets of several parts are copied, as into the slots of a ring.
@@ -100,9 +102,9 @@ impl Io for FrameRing {
     }
 
     #[inline]
-    fn forward(&mut self, index: usize, _: usize, header: &[u8], _: Range<usize>, _: &Offload) -> bool {
+    fn forward(&mut self, index: usize, _: usize, header: &Header, _: Range<usize>, _: &Offload) -> bool {
         let port = &mut self.ports[self.burst.0];
-        port.memory[(port.next + index) * port.stride..][..header.len()].copy_from_slice(header);
+        header.write(&mut port.memory[(port.next + index) * port.stride..]);
         self.sent += 1;
         true
     }

@@ -34,10 +34,12 @@ pub(super) struct NeighbourView {
     slots: Box<[Slot]>,
 }
 
+#[inline]
 fn kind_of(key: &Key) -> u64 {
     u64::from(key.interface) << 8 | u64::from(key.v6) << 1 | 4
 }
 
+#[inline]
 fn hash(key: &Key) -> usize {
     let word =
         (key.address as u64) ^ ((key.address >> 64) as u64).rotate_left(29) ^ kind_of(key).rotate_left(51);
@@ -53,6 +55,7 @@ fn encode(answer: Answer) -> u64 {
     }
 }
 
+#[inline]
 fn decode(word: u64) -> Answer {
     match word >> 48 {
         1 => Answer::Waiting,
@@ -69,6 +72,7 @@ impl NeighbourView {
         Self { slots: (0..slots).map(|_| Slot::default()).collect() }
     }
 
+    #[inline]
     fn reach(&self, key: &Key) -> impl Iterator<Item = usize> {
         let (first, mask) = (hash(key), self.slots.len() - 1);
         (0..REACH).map(move |step| (first + step) & mask)

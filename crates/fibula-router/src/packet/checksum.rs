@@ -1,6 +1,7 @@
 //! Internet checksums: computed (RFC 1071), and corrected where a field changes (RFC 1624).
 
 /// Returns the sum of 16-bit words, folded to 16 bits, not complemented. An odd last byte counts as the high half.
+#[inline]
 #[must_use]
 pub fn sum(bytes: &[u8], start: u64) -> u16 {
     let mut total = start;
@@ -15,6 +16,17 @@ pub fn sum(bytes: &[u8], start: u64) -> u16 {
         _ => {}
     }
     fold(total)
+}
+
+/// Returns whether the checksum of an IPv4 header without options is right. Words are added as they are in memory, because the order
+/// of bytes in a word does not matter (RFC 1071, section 2 (B)).
+#[inline]
+#[must_use]
+pub fn is_right(header: &[u8; 20]) -> bool {
+    let word = |at: usize| {
+        u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+    };
+    fold(word(0) + word(4) + word(8) + word(12) + word(16)) == 0xffff
 }
 
 /// Adds the carries of a sum until 16 bits are left.
@@ -74,6 +86,26 @@ mod tests {
     fn example_of_rfc_1624() {
         // Section 4: header checksum dd2f, field 5555 becomes 3285, and the new checksum is 0000, not ffff.
         assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn a_header_is_right_where_its_sum_is_all_ones() {
+        let mut random = 1_u64;
+        for _ in 0..10_000 {
+            let mut header = [0; 20];
+            for byte in &mut header {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *byte = (random >> 56) as u8;
+            }
+            assert_eq!(is_right(&header), sum(&header, 0) == 0xffff);
+            header[10..12].fill(0);
+            let right = checksum(&header).to_be_bytes();
+            header[10..12].copy_from_slice(&right);
+            assert!(is_right(&header));
+            header[3] ^= 1;
+            assert!(!is_right(&header));
+        }
+        assert!(is_right(&[0xff; 20]) && !is_right(&[0; 20]));
     }
 
     #[test]

@@ -95,8 +95,9 @@ pub fn parse(packet: &[u8]) -> Result<Ipv4, DropReason> {
     if len < header || len > packet.len() {
         return Err(DropReason::Ipv4Length);
     }
-    let sum = if header == 20 { checksum::sum(fixed, 0) } else { checksum::sum(&packet[..header], 0) };
-    if sum != 0xffff {
+    let is_right =
+        if header == 20 { checksum::is_right(fixed) } else { checksum::sum(&packet[..header], 0) == 0xffff };
+    if !is_right {
         return Err(DropReason::Ipv4Checksum);
     }
     Ok(Ipv4 {
@@ -115,8 +116,10 @@ pub fn parse(packet: &[u8]) -> Result<Ipv4, DropReason> {
 pub fn hop(packet: &mut [u8]) {
     let Some((header, _)) = packet.split_first_chunk_mut::<20>() else { return };
     let old = u16_at(header, 8);
-    header[8] = header[8].wrapping_sub(1);
-    let corrected = checksum::update(u16_at(header, 10), old, u16_at(header, 8));
+    // The word is not read again, because a load of a byte just stored and of the one beside it waits for the store.
+    let new = old.wrapping_sub(0x100);
+    header[8..10].copy_from_slice(&new.to_be_bytes());
+    let corrected = checksum::update(u16_at(header, 10), old, new);
     header[10..12].copy_from_slice(&corrected.to_be_bytes());
 }
 

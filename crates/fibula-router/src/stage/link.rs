@@ -11,6 +11,7 @@ use super::sleep::Sleeper;
 use super::{CAPACITY, End};
 use crate::io::dpdk::{self, Packet, RingReceiver, RingSender};
 use crate::io::{BURST, Io, Offload, Received};
+use crate::packet::ethernet::Header;
 
 /// A frame that a worker has taken from a ring.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl HeldFrame {
 
     /// Takes the packet of DPDK, with a new header in front of what is in `range`. Returns `None` if this is a copy, or the packet has
     /// no room for the header.
-    pub(super) fn take_readdressed(&mut self, header: &[u8], range: Range<usize>) -> Option<Packet> {
+    pub(super) fn take_readdressed(&mut self, header: &Header, range: Range<usize>) -> Option<Packet> {
         let Self::Packet(held) = self else { return None };
         if held.as_mut().is_some_and(|packet| packet.readdress(header, range)) { held.take() } else { None }
     }
@@ -107,7 +108,7 @@ impl FrameSender {
     pub(super) fn forward(
         &mut self,
         held: &mut HeldFrame,
-        header: &[u8],
+        header: &Header,
         range: Range<usize>,
         offload: &Offload,
     ) -> bool {
@@ -119,7 +120,7 @@ impl FrameSender {
                     sender.push(std::mem::replace(parcel, other));
                 } else {
                     let mut other = other;
-                    other.compose([header, &parcel.frame().bytes[range], &[]], offload);
+                    other.compose([header.as_bytes(), &parcel.frame().bytes[range], &[]], offload);
                     sender.push(other);
                 }
                 true
@@ -128,7 +129,7 @@ impl FrameSender {
                 // Without room the packet goes back to its pool.
                 held.take_readdressed(header, range).is_some_and(|packet| sender.push(packet).is_ok())
             }
-            (sender, held) => sender.emit([header, &held.frame().bytes[range], &[]], offload),
+            (sender, held) => sender.emit([header.as_bytes(), &held.frame().bytes[range], &[]], offload),
         }
     }
 

@@ -32,6 +32,7 @@ use crate::count::PortCounters;
 use crate::drops::DropReason;
 use crate::io::dpdk::Pool;
 use crate::io::{BURST, Io, Offload, Received};
+use crate::packet::ethernet::Header;
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
 
 use link::{FrameReceiver, FrameSender, HeldFrame, link};
@@ -318,7 +319,7 @@ impl<O: Out> Io for Staged<O> {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::sleep::Sleeper;
 use crate::io::{Offload, Received};
+use crate::packet::ethernet::Header;
 
 /// Room in front of a frame: a new header may be longer than the old one by a VLAN tag.
 const HEADROOM: usize = 16;
@@ -57,11 +58,11 @@ impl Parcel {
     }
 
     /// Puts a new header in front of the packet in `packet`, without moving the packet. Returns `false` if there is no room.
-    pub fn readdress(&mut self, header: &[u8], packet: core::ops::Range<usize>, offload: &Offload) -> bool {
+    pub fn readdress(&mut self, header: &Header, packet: core::ops::Range<usize>, offload: &Offload) -> bool {
         let (start, end) = (self.begin + packet.start, self.begin + packet.end);
-        let Some(begin) = start.checked_sub(header.len()) else { return false };
-        self.bytes[begin..start].copy_from_slice(header);
-        (self.begin, self.end, self.link) = (begin, end, header.len());
+        let Some(begin) = start.checked_sub(header.size()) else { return false };
+        header.write(&mut self.bytes[begin..start]);
+        (self.begin, self.end, self.link) = (begin, end, header.size());
         (self.tag, self.offload) = (None, *offload);
         true
     }
@@ -223,6 +224,7 @@ impl ParcelReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::ethernet::Mac;
 
     fn received(bytes: &mut [u8]) -> Received<'_> {
         Received { bytes, tag: Some(7), offload: Offload::default(), cut: false }
@@ -255,12 +257,13 @@ mod tests {
         let mut parcel = Parcel::default();
         let mut frame: Vec<u8> = (0..100).collect();
         parcel.fill(&received(&mut frame));
-        assert!(parcel.readdress(&[9; 18], 14..60, &Offload::default()));
+        let header = Header::new(Mac([9; 6]), Mac([9; 6]), 0x909, 0x909);
+        assert!(parcel.readdress(&header, 14..60, &Offload::default()));
         let (parts, _) = parcel.to_send();
-        assert_eq!((parts[0], parts[1]), (&[9; 18][..], &frame[14..60]));
+        assert_eq!((parts[0], parts[1]), (header.as_bytes(), &frame[14..60]));
         let mut large = vec![5; 70_000];
         parcel.fill(&received(&mut large));
         assert_eq!(parcel.frame().bytes, large);
-        assert!(!parcel.readdress(&[0; 40], 14..20, &Offload::default()), "no room in front");
+        assert!(!parcel.readdress(&header, 1..20, &Offload::default()), "no room in front");
     }
 }

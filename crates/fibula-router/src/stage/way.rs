@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use super::link::{FrameSender, HeldFrame};
 use crate::io::{BURST, Io, Offload};
+use crate::packet::ethernet::Header;
 
 /// The way out of a worker that sends by itself.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub trait Out {
         &mut self,
         held: &mut HeldFrame,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: Range<usize>,
         offload: &Offload,
     ) -> bool;
@@ -49,16 +50,16 @@ impl<I: Io> Out for Direct<I> {
         &mut self,
         held: &mut HeldFrame,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: Range<usize>,
         offload: &Offload,
     ) -> bool {
         let Some(own) = held.take_readdressed(header, packet.clone()) else {
-            return self.0.emit(port, [header, &held.frame().bytes[packet], &[]], offload);
+            return self.0.emit(port, [header.as_bytes(), &held.frame().bytes[packet], &[]], offload);
         };
         let Err(mut own) = self.0.put(port, own) else { return true };
         // The port is none of DPDK, or has no room.
-        let (header, rest) = own.bytes().split_at(header.len());
+        let (header, rest) = own.bytes().split_at(header.size());
         self.0.emit(port, [header, rest, &[]], offload)
     }
 
@@ -80,7 +81,7 @@ impl Out for Rings {
         &mut self,
         held: &mut HeldFrame,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: Range<usize>,
         offload: &Offload,
     ) -> bool {

@@ -19,6 +19,7 @@ use fibula_router::io::ports::Ports;
 use fibula_router::io::{Io, Offload, Received};
 use fibula_router::measure::null::{Bench, StagePlan};
 use fibula_router::measure::{self, Frames, Keys};
+use fibula_router::packet::ethernet::{Header, Mac};
 use fibula_router::stage::{self, Staged};
 
 use crate::support::frames::build;
@@ -70,7 +71,7 @@ impl Io for Source<'_> {
         self.ports.take(index)
     }
 
-    fn forward(&mut self, _: usize, _: usize, _: &[u8], _: core::ops::Range<usize>, _: &Offload) -> bool {
+    fn forward(&mut self, _: usize, _: usize, _: &Header, _: core::ops::Range<usize>, _: &Offload) -> bool {
         false
     }
 
@@ -430,7 +431,7 @@ impl Io for Narrow {
         Ok(())
     }
 
-    fn forward(&mut self, _: usize, _: usize, _: &[u8], _: core::ops::Range<usize>, _: &Offload) -> bool {
+    fn forward(&mut self, _: usize, _: usize, _: &Header, _: core::ops::Range<usize>, _: &Offload) -> bool {
         false
     }
 
@@ -471,8 +472,9 @@ fn what_has_no_room_waits_and_ends_a_sleep() {
         }
         while !worker.ended() {
             let received = worker.receive(0);
+            let header = Header::new(Mac([7; 6]), Mac([7; 6]), 0, 0x707);
             for index in 0..received {
-                assert!(worker.forward(index, 0, &[7; 14], 14..40, &Offload::default()));
+                assert!(worker.forward(index, 0, &header, 14..40, &Offload::default()));
             }
             worker.finish();
             if received == 0 && !worker.ended() {

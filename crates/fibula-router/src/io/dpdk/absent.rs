@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::io;
 
 use crate::io::Offload;
+use crate::packet::ethernet::Header;
 
 /// What this build has none of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) fn readdress(&mut self, _: &[u8], _: Range<usize>) -> bool {
+    pub(crate) fn readdress(&mut self, _: &Header, _: Range<usize>) -> bool {
         match *self {}
     }
 

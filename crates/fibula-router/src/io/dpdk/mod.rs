@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::tap::{Tap, TapSender};
 use super::{BURST, Offload, Received};
 use crate::kernel::sys;
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Header, Mac};
 use crate::packet::limit::Bucket;
 
 use port::{Options, ReceiveQueue, SendQueue, Thread};
@@ -214,7 +214,7 @@ impl Dpdk {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: core::ops::Range<usize>,
     ) -> bool {
         let Some(ends) = &mut self.ports[port] else { return false };

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::io::{Offload, complete_checksum};
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Header, Mac};
 
 #[repr(C)]
 #[derive(Debug)]
@@ -191,19 +191,19 @@ impl Packet {
     }
 
     /// Puts a new header in front of the bytes in `packet`, which must be of the frame. Returns `false` if there is no room.
-    pub(crate) fn readdress(&mut self, header: &[u8], packet: Range<usize>) -> bool {
+    pub(crate) fn readdress(&mut self, header: &Header, packet: Range<usize>) -> bool {
         assert!(packet.start <= packet.end && packet.end <= self.len as usize, "{packet:?} of {}", self.len);
         let free = self.front as usize + packet.start;
-        if free < header.len() || !self.is_whole() {
+        if free < header.size() || !self.is_whole() {
             return false;
         }
-        let moved = packet.start as isize - header.len() as isize;
+        let moved = packet.start as isize - header.size() as isize;
         // SAFETY: inside the buffer, as there are `free` bytes in front of the packet.
         self.data = unsafe { self.data.offset(moved) };
-        self.front = (free - header.len()) as u32;
+        self.front = (free - header.size()) as u32;
         self.room = (self.room as isize - moved) as u32;
-        self.len = (header.len() + packet.len()) as u32;
-        self.bytes()[..header.len()].copy_from_slice(header);
+        self.len = (header.size() + packet.len()) as u32;
+        header.write(self.bytes());
         true
     }
 

@@ -20,6 +20,7 @@ use std::sync::{Arc, Weak};
 use crate::kernel::sys::{self, Frames, Ring};
 
 use super::{BURST, Offload, Received, complete_checksum};
+use crate::packet::ethernet::Header;
 
 const AF_XDP: i32 = 44;
 const SOL_XDP: i32 = 283;
@@ -366,19 +367,19 @@ impl Xdp {
         &mut self,
         index: usize,
         port: usize,
-        header: &[u8],
+        header: &Header,
         packet: core::ops::Range<usize>,
     ) -> bool {
         let Some(socket) = &mut self.outgoing[port] else { return false };
         let held = self.burst[index];
         let start = held.at + packet.start;
         // The kernel leaves room in front of a frame, so a header that is longer by a tag fits.
-        if start % FRAME < header.len() {
+        if start % FRAME < header.size() {
             return false;
         }
-        let begin = start - header.len();
-        let len = header.len() + packet.len();
-        self.memory.bytes(begin, header.len()).copy_from_slice(header);
+        let begin = start - header.size();
+        let len = header.size() + packet.len();
+        header.write(self.memory.bytes(begin, header.size()));
         if !socket.transmit.write([begin as u64, descriptor(len)]) {
             return false;
         }
