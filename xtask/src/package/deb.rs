@@ -32,10 +32,9 @@ pub(crate) fn make(release: &Release, built: &Built, work: &Path, output: &Path)
     let package_of = |part: &Part| {
         let stage = Stage::new(release, work.join(part.name))?;
         part.place(&stage, built, &places)?;
-        if part.name == "libfibula0" {
-            // Debian wants libraries without execute permission. RPM finds their dependencies only with it, so they are staged with it.
-            let library = format!("/usr/{}/libfibula.so.{}", places.libraries, release.version);
-            run(release.command("chmod").arg("644").arg(stage.at(&library)?))?;
+        // Debian wants libraries without execute permission. RPM finds their dependencies only with it, so they are staged with it.
+        for library in libraries(&stage)? {
+            run(release.command("chmod").arg("644").arg(library))?;
         }
         let version = version(release);
         let needs = depends(release, &stage, part, &version, work)?;
@@ -97,9 +96,6 @@ fn copyright() -> Outcome<String> {
 
 /// Returns the packages that a package needs.
 fn depends(release: &Release, stage: &Stage<'_>, part: &Part, version: &str, work: &Path) -> Outcome<String> {
-    if part.name == "libfibula-dev" {
-        return Ok(format!("libfibula0 (= {version})"));
-    }
     // dpkg-shlibdeps wants the folder of a source package, with the name of the package that it works for.
     let folder = work.join("shlibdeps");
     fs::create_dir_all(folder.join("debian"))?;
@@ -107,16 +103,29 @@ fn depends(release: &Release, stage: &Stage<'_>, part: &Part, version: &str, wor
     fs::write(folder.join("debian/control"), source)?;
     let mut shlibdeps = release.command("dpkg-shlibdeps");
     shlibdeps.arg("-O").current_dir(&folder);
+    let mut programs = libraries(stage)?;
     for path in stage.files()? {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        let file = stage.at(&path)?;
-        if (path.starts_with("/usr/bin/") || name.contains(".so.")) && !file.is_symlink() {
-            shlibdeps.arg("-e").arg(file);
+        if path.starts_with("/usr/bin/") {
+            programs.push(stage.at(&path)?);
         }
     }
+    programs.iter().filter(|file| !file.is_symlink()).for_each(|file| {
+        shlibdeps.arg("-e").arg(file);
+    });
     let text = output(&mut shlibdeps)?;
     let needs = text.trim().strip_prefix("shlibs:Depends=");
-    Ok(needs.ok_or_else(|| format!("dpkg-shlibdeps says '{}'", text.trim()))?.to_owned())
+    let needs = needs.ok_or_else(|| format!("dpkg-shlibdeps says '{}'", text.trim()))?;
+    // The checked library is in the package for development, which needs what it needs.
+    let own =
+        if part.name == "libfibula-dev" { format!("libfibula0 (= {version}), ") } else { String::new() };
+    Ok(own + needs)
+}
+
+/// Returns the libraries that programs load, of those that a package has.
+fn libraries(stage: &Stage<'_>) -> Outcome<Vec<PathBuf>> {
+    let is_library = |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains(".so."));
+    let files = stage.files()?.into_iter().filter(is_library).map(|path| stage.at(&path));
+    files.filter(|file| !file.as_ref().is_ok_and(|file| file.is_symlink())).collect()
 }
 
 /// Writes the files that tell dpkg about a package.
