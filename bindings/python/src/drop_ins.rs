@@ -4,6 +4,7 @@
 //! These calls are methods of base classes, because a Python method in between would cost a third more.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fibula::fib::{DualFib, Fib};
@@ -313,12 +314,17 @@ struct Origins {
     /// By id less one. Rows whose prefix is there again later are in no table.
     v4: Vec<Origin<u32>>,
     v6: Vec<Origin<u128>>,
+    /// Number of answers that are kept.
+    kept: AtomicUsize,
 }
+
+/// Most answers that are kept: some 20 MB. All of a full table would take more memory than the table.
+const KEPT: usize = 1 << 17;
 
 struct Origin<K> {
     prefix: Prefix<K>,
     asn: u32,
-    /// The answer for this prefix, made when it is first asked for: before that, it takes no memory, and none is read for it.
+    /// The answer for this prefix, made when it is first asked for, and kept while there are not too many.
     answer: PyOnceLock<Py<PyTuple>>,
 }
 
@@ -327,11 +333,16 @@ where
     Prefix<K>: std::fmt::Display,
 {
     #[inline]
-    fn answer(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
+    fn answer(&self, py: Python<'_>, kept: &AtomicUsize) -> PyResult<Py<PyTuple>> {
         if let Some(answer) = self.answer.get(py) {
             return Ok(answer.clone_ref(py));
         }
         let answer = (self.asn, self.prefix.to_string()).into_pyobject(py)?.unbind();
+        // Counted before it is kept, so that threads that meet here count one too many, never one too few.
+        if kept.load(Ordering::Relaxed) >= KEPT {
+            return Ok(answer);
+        }
+        kept.fetch_add(1, Ordering::Relaxed);
         Ok(self.answer.get_or_init(py, || answer).clone_ref(py))
     }
 }
@@ -364,14 +375,18 @@ impl Origins {
         }
         let ribs = DualRib::new(rib_of(&v4)?, rib_of(&v6)?);
         let fibs = DualFib::build(&ribs).map_err(|error| error.to_string())?;
-        Ok(Self { ribs, fibs, v4, v6 })
+        Ok(Self { ribs, fibs, v4, v6, kept: AtomicUsize::new(0) })
     }
 
     fn answer(&self, py: Python<'_>, prefix: IpPrefix) -> PyResult<Py<PyTuple>> {
         static NOTHING: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
         let found = match prefix {
-            IpPrefix::V4(one) => id_of(&*self.fibs.v4, &self.ribs.v4, one).map(|id| self.v4[id].answer(py)),
-            IpPrefix::V6(one) => id_of(&*self.fibs.v6, &self.ribs.v6, one).map(|id| self.v6[id].answer(py)),
+            IpPrefix::V4(one) => {
+                id_of(&*self.fibs.v4, &self.ribs.v4, one).map(|id| self.v4[id].answer(py, &self.kept))
+            }
+            IpPrefix::V6(one) => {
+                id_of(&*self.fibs.v6, &self.ribs.v6, one).map(|id| self.v6[id].answer(py, &self.kept))
+            }
         };
         match found {
             Some(answer) => answer,
