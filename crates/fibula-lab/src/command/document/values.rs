@@ -22,7 +22,7 @@ table, not of two.
 ";
 
 /// Records in the order of the page, with their subjects.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("sets", "Maps and sets"),
     ("hops", "Next hops, groups and values under a live table"),
     ("vrfs", "VRFs and columns of (VRF, address)"),
@@ -30,6 +30,7 @@ const SECTIONS: [(&str, &str); 7] = [
     ("large", "Large tables"),
     ("data_engines", "A column of addresses, beside DuckDB, ClickHouse and polars"),
     ("columns", "Columns of addresses in memory, beside one by one and batches"),
+    ("huge_pages", "Huge pages, and the slowest calls of 32 keys"),
 ];
 
 pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {

@@ -83,15 +83,8 @@ enum MeasureProgram {
         #[arg(value_name = "FILE")]
         files: Vec<String>,
     },
-    /// What huge pages gain
-    HugePages {
-        /// The table, or ipv4 or ipv6 for a generated one
-        #[arg(value_name = "FILE")]
-        table: String,
-        /// The engines
-        #[arg(value_name = "ENGINE", value_parser = engine(), hide_possible_values = true)]
-        engines: Vec<String>,
-    },
+    /// Lookups with and without huge pages, and the slowest calls of 32 keys
+    HugePages(huge_pages::HugePagesArgs),
     /// Changes of a live table, and lookups beside them
     LiveChanges {
         /// The table
@@ -153,7 +146,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
         MeasureProgram::TableFile(args) => table_file::run(args),
         MeasureProgram::Large(args) => large::run(args),
         MeasureProgram::Rib { files } => rib::run(files),
-        MeasureProgram::HugePages { table, engines } => huge_pages::run(table, engines),
+        MeasureProgram::HugePages(args) => huge_pages::run(args),
         MeasureProgram::LiveChanges { table, changes, engine } => {
             live_changes::run(table, *changes, engine.as_deref())
         }
