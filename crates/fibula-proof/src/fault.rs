@@ -225,6 +225,8 @@ impl std::error::Error for PlantError {}
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -263,6 +265,60 @@ mod tests {
         assert_ne!(stamp("x"), first);
         assert!(fault("none/a.rs", "x").stamp(&folder).is_err());
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Returns the folder whose sources have the tests of a target; `None` for programs that make the names of their tests.
+    fn sources(target: &str) -> Option<&'static str> {
+        Some(match target {
+            "machine" | "fast" | "kernel" | "device" => return None,
+            "lib" => "crates/fibula/src",
+            "published" => "crates/fibula-published/src",
+            "columns" => "crates/fibula-column/src",
+            "feed" => "crates/fibula-feed/src",
+            "lab" => "crates/fibula-lab/src",
+            "routers" => "crates/fibula-router/src",
+            "programs" => "bindings/c/tests",
+            _ => "crates",
+        })
+    }
+
+    fn functions(folder: &Path, into: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                functions(&path, into);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(path).unwrap();
+                let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+                let name = |after: &str| after.split(|letter| !is_part(letter)).next().map(str::to_owned);
+                into.extend(text.split("fn ").skip(1).filter_map(name));
+            }
+        }
+    }
+
+    #[test]
+    fn the_test_of_every_fault_is_there() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let (mut known, mut absent) = (BTreeMap::new(), Vec::new());
+        for fault in list().unwrap() {
+            let (target, name) = fault.target_and_name();
+            let Some(folder) = sources(target) else { continue };
+            let functions = known.entry(folder).or_insert_with(|| {
+                let mut names = BTreeSet::new();
+                functions(&workspace.join(folder), &mut names);
+                names
+            });
+            let (modules, function) = name.rsplit_once("::").unwrap_or(("", name));
+            // A test of a library is named with its modules, of which the first one is a file or a folder. Macros make tests in others.
+            let first = workspace.join(folder).join(modules.split("::").next().unwrap_or_default());
+            let has_module =
+                !folder.ends_with("/src") || first.is_dir() || first.with_extension("rs").is_file();
+            if modules.is_empty() && folder.ends_with("/src") || !has_module || !functions.contains(function)
+            {
+                absent.push(format!("'{}': no test {name} in {folder}", fault.name));
+            }
+        }
+        assert!(absent.is_empty(), "{absent:#?}");
     }
 
     #[test]
