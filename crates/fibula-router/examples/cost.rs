@@ -27,6 +27,8 @@ use fibula_router::stage::{self, Staged};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
+#[path = "../tests/support/circumstances.rs"]
+mod circumstances;
 #[path = "../tests/support/random.rs"]
 mod random;
 use random::Random;
@@ -365,17 +367,17 @@ fn stages(ribs: &DualRib, runs: usize, load: f64) -> ExitCode {
         measured.insert(family.to_owned(), rates.into());
         engines.push(if v6 { Options::default().ipv6.name } else { Options::default().ipv4.name });
     }
-    let record = json!({
-        "what": "million packets of 64 bytes a second on ports of DPDK without hardware (net_null), by stages and processors",
-        "processor": processor(),
-        "processors": std::thread::available_parallelism().map_or(1, usize::from),
-        "load_before": load,
-        "ipv4_routes": ribs.v4.len(),
-        "ipv6_routes": ribs.v6.len(),
-        "runs": runs,
-        "engines": engines,
-        "measured": measured,
-    });
+    let record = circumstances::record(
+        load,
+        &json!({
+            "what": "million packets of 64 bytes a second on ports of DPDK without hardware (net_null), by stages and processors",
+            "ipv4_routes": ribs.v4.len(),
+            "ipv6_routes": ribs.v6.len(),
+            "runs": runs,
+            "engines": engines,
+            "measured": measured,
+        }),
+    );
     println!("{record:#}");
     ExitCode::SUCCESS
 }
@@ -384,22 +386,6 @@ fn stages(ribs: &DualRib, runs: usize, load: f64) -> ExitCode {
 fn stages(_: &DualRib, _: usize, _: f64) -> ExitCode {
     eprintln!("--stages takes the feature dpdk");
     ExitCode::from(2)
-}
-
-/// Returns how many threads have run or waited to run in the last minute, on average.
-fn load() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
-}
-
-/// Returns the name of the processor, as the system has it.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name));
-        line.map_or(String::new(), |(_, value)| value.trim().to_owned())
-    };
-    format!("{}, family {}, model {}", field("model name"), field("cpu family"), field("model"))
 }
 
 fn record(
@@ -414,18 +400,18 @@ fn record(
         ((*family).to_owned(), Value::Object(rows.collect()))
     });
     let families: serde_json::Map<String, Value> = families.collect();
-    let record = json!({
-        "what": "nanoseconds a packet of 64 bytes, ports in memory (examples/cost.rs)",
-        "processor": processor(),
-        "processors": std::thread::available_parallelism().map_or(1, usize::from),
-        "load_before": load,
-        "ipv4_routes": ribs.v4.len(),
-        "ipv6_routes": ribs.v6.len(),
-        "packets": PACKETS,
-        "passes": passes,
-        "engines": [Options::default().ipv4.name, Options::default().ipv6.name],
-        "measured": families,
-    });
+    let record = circumstances::record(
+        load,
+        &json!({
+            "what": "nanoseconds a packet of 64 bytes, ports in memory (examples/cost.rs)",
+            "ipv4_routes": ribs.v4.len(),
+            "ipv6_routes": ribs.v6.len(),
+            "packets": PACKETS,
+            "passes": passes,
+            "engines": [Options::default().ipv4.name, Options::default().ipv6.name],
+            "measured": families,
+        }),
+    );
     if let Some(folder) = std::path::Path::new(path).parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -433,7 +419,8 @@ fn record(
 }
 
 fn main() -> ExitCode {
-    let (load, mut files, mut passes, mut path, mut runs) = (load(), Vec::new(), 51, None, None);
+    let (load, mut files, mut passes, mut path, mut runs) =
+        (circumstances::load(), Vec::new(), 51, None, None);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {

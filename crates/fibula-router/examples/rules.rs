@@ -17,6 +17,8 @@ use fibula_router::measure::{FrameRing, Frames, Keys, counters, network};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
+#[path = "../tests/support/circumstances.rs"]
+mod circumstances;
 #[path = "../tests/support/random.rs"]
 mod random;
 use random::Random;
@@ -168,22 +170,6 @@ fn network_like(known: &Arc<Shared>, fabric: fibula_router::forward::fabric::Fab
     shared
 }
 
-/// Returns the commit of the folder, as `netlab/record.py` notes it.
-fn commit() -> String {
-    let described = std::process::Command::new("git").args(["describe", "--always", "--dirty"]).output();
-    described.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// Returns the name of the processor, as the system has it.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name));
-        line.map_or(String::new(), |(_, value)| value.trim().to_owned())
-    };
-    format!("{}, family {}, model {}", field("model name"), field("cpu family"), field("model"))
-}
-
 fn main() -> ExitCode {
     let (mut passes, mut path) = (51, None);
     let mut args = std::env::args().skip(1);
@@ -197,8 +183,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
+    let load = circumstances::load();
     let mut measured = serde_json::Map::new();
     for (v6, family) in [(false, "ipv4"), (true, "ipv6")] {
         let rows = measure(v6, passes);
@@ -207,19 +192,18 @@ fn main() -> ExitCode {
         let rows = rows.iter().map(|(name, ns)| ((*name).to_owned(), ((ns * 10.0).round() / 10.0).into()));
         measured.insert(family.to_owned(), serde_json::Value::Object(rows.collect()));
     }
-    let record = json!({
-        "what": "nanoseconds a packet that rules add, ports in memory (examples/rules.rs)",
-        "commit": commit(),
-        "processor": processor(),
-        "processors": std::thread::available_parallelism().map_or(1, usize::from),
-        "load_before": load,
-        "prefixes_of_each_family": PREFIXES,
-        "lists": LISTS,
-        "rules": RULES,
-        "packets": PACKETS,
-        "passes": passes,
-        "measured": measured,
-    });
+    let record = circumstances::record(
+        load,
+        &json!({
+            "what": "nanoseconds a packet that rules add, ports in memory (examples/rules.rs)",
+            "prefixes_of_each_family": PREFIXES,
+            "lists": LISTS,
+            "rules": RULES,
+            "packets": PACKETS,
+            "passes": passes,
+            "measured": measured,
+        }),
+    );
     if let Some(path) = path
         && let Err(error) = std::fs::write(&path, format!("{record:#}\n"))
     {
