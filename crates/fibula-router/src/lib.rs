@@ -5,6 +5,7 @@
 //! - [`packet`]: the rules for Ethernet, ARP, IPv4, IPv6, ICMP and neighbour discovery. Does no I/O.
 //! - [`neighbour`]: the MAC addresses of next hops.
 //! - [`io`]: packet I/O, with one file or folder for each back end.
+//! - [`sampling`]: samples of packets, for people and collectors.
 //! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: the processor of each thread.
 //! - [`config`]: the configuration file.
 //! - [`api`]: the answers of the control socket, as structs that the router and the command share.
@@ -66,4 +67,5 @@ pub mod neighbour;
 pub mod packet;
 pub mod place;
 pub mod police;
+pub mod sampling;
 pub mod stage;

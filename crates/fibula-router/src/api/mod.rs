@@ -11,6 +11,7 @@
 //! | `filters` | [`Filters`] |
 //! | `explain SOURCE DESTINATION INTERFACE PROTOCOL SOURCE-PORT DESTINATION-PORT DSCP` | [`Explanation`] |
 //! | `trace COUNT SECONDS FILTER` | an [`Explanation`] a line, then [`TraceEnd`] |
+//! | `top BY SECONDS COUNT` | [`Top`] |
 //! | `verify` | [`Comparison`] |
 //! | `get VRF ADDRESS [changes]` | [`FoundRoute`] |
 //! | `show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]` | a [`ListedRoute`] a line, then [`ListingEnd`] |
@@ -68,6 +69,7 @@ mod filters;
 mod neighbours;
 mod routes;
 mod stats;
+mod top;
 mod trace;
 mod verify;
 
@@ -83,6 +85,7 @@ pub use routes::{
     Change, ChangeKind, FoundRoute, ListedRoute, ListingEnd, Member, NextHop, NextHopWord, Way,
 };
 pub use stats::{Counters, DifferenceCounts, PortStats, Stats, VerifyStats, VrfStats};
+pub use top::{ListedCollector, Top, TopBy, TopRow};
 pub use trace::{Explanation, PacketOutcome, Step, StepKind, TraceEnd};
 pub use verify::{Comparison, Difference, MetricRoute};
 

@@ -227,3 +227,31 @@ fn refusals_are_in_the_routers_own_words() {
     let error = read::<Stats>("no JSON").unwrap_err().to_string();
     assert_eq!(error, "the router answered something else: expected ident; is it of another version?");
 }
+
+#[test]
+fn the_largest_of_the_samples() {
+    let row = |name| {
+        format!(
+            r#"{{"name":"{name}","samples":4,"packets":4000,"packets_error":3918,"bytes":400000,"bytes_error":391800}}"#
+        )
+    };
+    let collector = |fault| {
+        format!(
+            r#"{{"address":"192.0.2.5:4739","well":true,"messages":1,"records":4,"left_out":0,"faults":1,"last_fault":{fault}}}"#
+        )
+    };
+    for by in TopBy::ALL {
+        let (by, all, rows) = (by.name(), row("all"), [row("AS64500"), row("unknown")].join(","));
+        let collectors = [collector("null"), collector(r#""Connection refused""#)].join(",");
+        let line = format!(
+            concat!(
+                r#"{{"by":"{}","seconds":10.0,"interval":1000,"all":{},"rows":[{}],"drawn":9,"lost":1,"unreadable":2,"#,
+                r#""collectors":[{}]}}"#
+            ),
+            by, all, rows, collectors
+        );
+        check::<Top>(&line, &[]);
+    }
+    let error = read::<Top>(r#"{"by":"colour"}"#).unwrap_err().to_string();
+    assert!(error.contains("unknown variant `colour`, expected one of `as`"), "{error}");
+}

@@ -54,6 +54,7 @@ pub(super) struct File {
     pub(super) prefix_list: Vec<super::filter::ListLine>,
     #[serde(default)]
     pub(super) policer: super::policer::PolicerKeys,
+    pub(super) sampling: Option<super::sampling::SamplingKeys>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -37,6 +37,7 @@ mod filter;
 mod policer;
 mod read;
 pub mod release;
+mod sampling;
 
 #[cfg(target_os = "linux")]
 #[cfg(target_os = "linux")]
@@ -48,6 +49,7 @@ pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
 pub use filter::{FilterLines, PrefixList, RuleLines, RuleSets};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;
+pub use sampling::SamplingPlan;
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -128,6 +130,8 @@ pub struct Config {
     pub filter: FilterLines,
     /// Rates of packets to the machine itself.
     pub policers: PolicerRates,
+    /// The sampling of packets; `None` if it is off.
+    pub sampling: Option<SamplingPlan>,
 }
 
 /// How the work is divided among threads; see [`stage`](crate::stage).

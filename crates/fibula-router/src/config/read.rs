@@ -127,6 +127,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         feeds: Vec::new(),
         filter: super::FilterLines::default(),
         policers: crate::police::usual_rates(),
+        sampling: None,
     };
     vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
@@ -163,6 +164,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
     }
     config.filter = super::filter::read(&text, &config, &file.filter, &file.prefix_list)?;
     config.policers = super::policer::read(&text, &config, &file.policer)?;
+    config.sampling = super::sampling::read(&text, &config, file.sampling.as_ref())?;
     Ok(config)
 }
 

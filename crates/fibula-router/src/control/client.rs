@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::api::{
     self, AnswerError, Comparison, Explanation, Feed, Filters, FoundRoute, ListedRoute, ListingEnd,
-    Neighbour, Stats, TraceEnd,
+    Neighbour, Stats, Top, TopBy, TraceEnd,
 };
 
 /// How long the client waits for an answer, or for the next line of a listing.
@@ -145,6 +145,14 @@ pub fn trace<E: From<AskError>>(
         }
     }
     Err(no_answer(io::ErrorKind::UnexpectedEof.into()).into())
+}
+
+/// Queries the largest of the packets that were sampled in the last `seconds`: at most `count` rows.
+///
+/// # Errors
+/// When no router answers at `socket`, when it does not sample or knows no origins, or when it answers something else.
+pub fn top(socket: &Path, by: TopBy, seconds: u64, count: u64) -> Result<Answered<Top>, AskError> {
+    ask(socket, &format!("top {} {seconds} {count}", by.name()), PATIENCE)
 }
 
 /// Makes the router compare everything. This takes minutes if the kernel's tables are large.

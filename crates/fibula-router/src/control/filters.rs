@@ -20,7 +20,7 @@ use crate::police::{PolicerClass, Policers};
 const PERIOD_NS: u64 = 1_000_000_000;
 
 /// The state of a file, by which a change is noticed: time, length and number. `None` while there is none.
-type Stamp = Option<(SystemTime, u64, u64)>;
+pub(super) type Stamp = Option<(SystemTime, u64, u64)>;
 
 /// The rules in use.
 #[derive(Debug, Default)]
@@ -40,14 +40,16 @@ pub(super) struct FiltersInUse {
     left_out: u64,
 }
 
-fn stamps(config: &Config, folder: &Path) -> Vec<Stamp> {
+/// Returns the state of a file.
+pub(super) fn stamp(file: &Path) -> Stamp {
     use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(file).ok()?;
+    Some((found.modified().ok()?, found.len(), found.ino()))
+}
+
+fn stamps(config: &Config, folder: &Path) -> Vec<Stamp> {
     let files = config.filter.lists.iter().filter_map(|list| list.file.as_ref());
-    let stamp = |file: &std::path::PathBuf| {
-        let found = std::fs::metadata(folder.join(file)).ok()?;
-        Some((found.modified().ok()?, found.len(), found.ino()))
-    };
-    files.map(stamp).collect()
+    files.map(|file| stamp(&folder.join(file))).collect()
 }
 
 impl FiltersInUse {

@@ -24,6 +24,7 @@ mod metrics;
 mod open;
 mod plan;
 mod routes;
+mod samples;
 mod socket;
 mod takeover;
 mod threads;
@@ -65,6 +66,7 @@ use hops::Hops;
 use machine::Machine;
 use open::{Beside, Followed, Queues};
 use plan::{Loaded, Plan};
+use samples::SamplesInUse;
 pub use takeover::TakeoverError;
 use takeover::{Predecessor, Successor};
 use threads::{Alarm, Common, StageRings, Threads};
@@ -231,6 +233,7 @@ struct Router<'l> {
     loaded: Vec<Loaded>,
     filters: FiltersInUse,
     trace: Option<trace::Running>,
+    samples: SamplesInUse,
     machine: Machine,
     netlink: Netlink,
     filter: Option<Filter>,
@@ -347,6 +350,7 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
         router.ask_kernel(&mut asked);
         router.follow_filters();
         router.end_trace();
+        router.follow_samples();
         for question in std::iter::from_fn(|| doors.next()).take(QUESTIONS) {
             match question {
                 Question::Control(stream, line) => socket.answer(&mut router, &doors, stream, &line),
@@ -451,6 +455,7 @@ impl<'l> Router<'l> {
             loaded,
             filters,
             trace: None,
+            samples: SamplesInUse::default(),
             machine,
             netlink,
             filter,
@@ -499,6 +504,7 @@ impl<'l> Router<'l> {
         }
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
         router.publish_fast();
+        router.take_up_samples();
         router.spawn(&ports, queues, flags)?;
         let predecessor = router.predecessor.as_mut();
         if let Err(error) = router.feeds.start(&router.config, &router.folder, &flags.stop, predecessor) {
@@ -957,6 +963,7 @@ impl<'l> Router<'l> {
         self.kept.remove(&change);
         self.take_up(plan)?;
         self.filters.go_on_from(&before.sets, &before.policers);
+        self.take_up_samples();
         // Threads know the new ports now. Their sockets get the devices that are there.
         self.kept.add(added);
         self.follow_devices();

@@ -112,6 +112,12 @@ fn answer(
             Err(error) => refuse(&mut answer, error.to_string())?,
         },
         ["trace", ref words @ ..] => return router.begin_trace(stream, words),
+        ["top", ref words @ ..] => {
+            if Arc::strong_count(listings) <= LISTINGS {
+                return router.answer_top(stream, words, Arc::clone(listings));
+            }
+            refuse(&mut answer, "too many listings at once: try again later")?;
+        }
         ["verify"] => {
             stream.set_nonblocking(false)?;
             return router.verify.begin(stream);

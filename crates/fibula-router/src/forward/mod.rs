@@ -12,13 +12,16 @@
 //!
 //! Every received frame ends in exactly one counter: see [`PortCounters`](crate::count::PortCounters).
 
+mod draw;
 pub mod fabric;
 mod item;
 mod local;
 mod pending;
 pub mod predict;
+pub mod sample;
 mod send;
 pub mod trace;
+mod watch;
 mod worker;
 
 pub use worker::{Shared, Worker};

@@ -1,15 +1,12 @@
 //! Predictions: the steps of a packet, found without touching anything.
 //!
-//! A worker that traces predicts a packet before it handles it, and takes its fate from the counters afterwards.
-
-use std::sync::atomic::Ordering;
+//! Traces and samples use them for packets under way, see `watch.rs`.
 
 use fibula::net::NextHop;
 
 use crate::acl::{HeaderFields, RulePlace};
-use crate::count::PortCounters;
 use crate::drops::DropReason;
-use crate::io::{Io, Offload, Received};
+use crate::io::{Offload, Received};
 use crate::neighbour::Answer;
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, MAX_MESSAGE};
@@ -21,36 +18,7 @@ use super::item::{Class, Item, classify};
 use super::local::{is_past, reply};
 use super::send::{leaves, neighbour};
 use super::trace::{Decision, Fate, Sighting};
-use super::worker::{Refused, Shared, Worker, is_welcome, refusal, well_formed};
-
-/// The counters of a port before a packet, by which its fate is found.
-pub(super) struct Before {
-    ends: [u64; 3],
-    dropped: [u64; DropReason::COUNT],
-}
-
-impl Before {
-    fn of(counters: &PortCounters) -> Self {
-        let ends = [counters.forwarded.get(), counters.delivered.get(), counters.consumed.get()];
-        let mut dropped = [0; DropReason::COUNT];
-        for (count, &reason) in dropped.iter_mut().zip(DropReason::ALL) {
-            *count = counters.dropped(reason);
-        }
-        Self { ends, dropped }
-    }
-
-    /// Returns the fate of the packet that was counted since. Each packet ends in one counter, but for one that waits.
-    fn fate(&self, counters: &PortCounters) -> Fate {
-        let now = Self::of(counters);
-        // A packet that waits is in no counter yet.
-        let ends = [Fate::Forwarded, Fate::Delivered, Fate::Consumed];
-        let ended = (0..3).find(|&end| now.ends[end] != self.ends[end]).map(|end| ends[end]);
-        let dropped = || (0..DropReason::COUNT).find(|&reason| now.dropped[reason] != self.dropped[reason]);
-        ended
-            .or_else(|| dropped().map(|reason| Fate::Dropped(DropReason::ALL[reason])))
-            .unwrap_or(Fate::Waiting)
-    }
-}
+use super::worker::{Refused, Shared, is_welcome, refusal, well_formed};
 
 /// The facts that decide about a packet.
 #[derive(Clone, Copy)]
@@ -84,7 +52,7 @@ impl KnownPacket<'_> {
     }
 
     /// Predicts the end of a frame that is not looked up.
-    fn unrouted(&self, class: Class) -> Sighting {
+    pub(super) fn unrouted(&self, class: Class) -> Sighting {
         let port = &self.fabric.ports[self.fabric.interfaces[usize::from(self.item.interface)].port];
         let given = |otherwise| if port.host { Fate::Delivered } else { Fate::Dropped(otherwise) };
         match class {
@@ -202,123 +170,6 @@ impl KnownPacket<'_> {
             Answer::Known(_) => Ok(Fate::Forwarded),
             Answer::Waiting | Answer::Unknown => Ok(Fate::Waiting),
             Answer::Failed => Err(DropReason::NeighbourFailed.into()),
-        }
-    }
-}
-
-impl Worker {
-    /// Begins a burst of a trace. Returns the trace, if this burst is traced.
-    #[cold]
-    pub(super) fn begin_trace(&mut self, received: usize, now_ns: u64) -> bool {
-        let Some(trace) = &self.trace else { return false };
-        // The main thread takes it away later, because it is not in a hurry.
-        if trace.is_over() {
-            self.trace = None;
-            return false;
-        }
-        // While too many packets are traced, the others are not even compared.
-        if !self.trace_rate.clone().take(now_ns) {
-            trace.skipped.fetch_add(received as u64, Ordering::Relaxed);
-            return false;
-        }
-        true
-    }
-
-    /// Returns the facts of a packet, if the trace is about it.
-    fn sight(
-        &mut self,
-        packet: &HeaderFields,
-        now_ns: u64,
-        facts: impl FnOnce(&Self) -> Sighting,
-    ) -> Option<(Sighting, Before)> {
-        let trace = self.trace.as_ref()?;
-        // Before the budget, because packets that do not match must not use it up.
-        if !trace.matches(packet) {
-            return None;
-        }
-        if !self.trace_rate.take(now_ns) {
-            trace.left_out.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        // Before the packet is handled, because that may change the neighbour.
-        let sighting = facts(self);
-        let port = self.fabric.interfaces[usize::from(packet.input)].port;
-        Some((sighting, Before::of(&self.counters[port])))
-    }
-
-    /// Notes the facts of a packet that is about to be routed.
-    #[cold]
-    pub(super) fn sight_routed(
-        &mut self,
-        io: &mut impl Io,
-        item: &Item,
-        (route, source): (Option<NextHop>, Option<NextHop>),
-        now_ns: u64,
-    ) -> Option<(Sighting, Before)> {
-        let fabric = std::sync::Arc::clone(&self.fabric);
-        let offload = io.frame(item.index).offload;
-        let hash = |packet: &[u8]| fabric.hash.hash(&item.flow(packet));
-        // The filter may ask for the interface by which the packet leaves.
-        let out = route
-            .and_then(|route| fabric.hop(route.id(), || hash(&io.frame(item.index).bytes[item.range()])));
-        let out = out.and_then(Hop::interface);
-        // Packets that do not leave have no port that could refuse them.
-        let segments = out.is_none_or(|out| io.segments(fabric.interfaces[usize::from(out)].port));
-        let frame = io.frame(item.index);
-        let packet = &frame.bytes[item.range()];
-        let fields = item.fields(packet, &offload, out);
-        self.sight(&fields, now_ns, |worker| {
-            let known =
-                KnownPacket { fabric: &fabric, shared: &worker.shared, item, packet, offload, segments };
-            known.routed(route, source)
-        })
-    }
-
-    /// Notes the facts of a frame that is not routed.
-    #[cold]
-    pub(super) fn sight_unrouted(
-        &mut self,
-        io: &mut impl Io,
-        item: &Item,
-        class: Result<Class, DropReason>,
-        now_ns: u64,
-    ) -> Option<(Sighting, Before)> {
-        // Only frames with an IP header can match, because filters test its fields.
-        let class = match class {
-            // These have no IP header.
-            Ok(Class::Host(_) | Class::Arp(..)) => return None,
-            Ok(class) => class,
-            Err(_) => {
-                let trace = self.trace.as_ref()?;
-                trace.unreadable.fetch_add(1, Ordering::Relaxed);
-                return None;
-            }
-        };
-        let fabric = std::sync::Arc::clone(&self.fabric);
-        let frame = io.frame(item.index);
-        let (packet, offload) = (&frame.bytes[item.range()], frame.offload);
-        let fields = item.fields(packet, &offload, None);
-        self.sight(&fields, now_ns, |worker| {
-            let known = KnownPacket {
-                fabric: &fabric,
-                shared: &worker.shared,
-                item,
-                packet,
-                offload,
-                segments: true,
-            };
-            known.unrouted(class)
-        })
-    }
-
-    /// Reports the end of a packet.
-    #[cold]
-    pub(super) fn report(&self, port: usize, sight: (Sighting, Before)) {
-        let (mut sighting, before) = sight;
-        // The counters decide, because they see full rings and limits too, which no prediction can.
-        sighting.fate = before.fate(&self.counters[port]);
-        if let Some(trace) = &self.trace {
-            trace.report(sighting);
         }
     }
 }

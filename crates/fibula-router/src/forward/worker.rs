@@ -21,7 +21,9 @@ use crate::police::{PolicerCounts, Policers};
 use super::fabric::{Fabric, Hop, Urpf};
 use super::item::{Class, Item, classify};
 use super::pending::Pending;
+use super::sample::Sampling;
 use super::trace::{self, Trace};
+use super::watch::Watch;
 
 /// State shared by all workers.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub struct Shared {
     fabric: Mutex<Arc<Fabric>>,
     version: AtomicU64,
     trace: Mutex<Option<Arc<Trace>>>,
+    sampling: Mutex<Option<Arc<Sampling>>>,
     /// The neighbours of all interfaces.
     pub neighbours: Neighbours,
     /// The router's own addresses on interfaces unknown to the kernel.
@@ -43,6 +46,7 @@ impl Shared {
             fabric: Mutex::new(Arc::new(fabric)),
             version: AtomicU64::new(0),
             trace: Mutex::default(),
+            sampling: Mutex::default(),
             neighbours: Neighbours::new(limits),
             own: Own::default(),
         })
@@ -70,6 +74,16 @@ impl Shared {
 
     fn trace(&self) -> Option<Arc<Trace>> {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins to draw samples, ends it, or has workers take up another interval. They notice before their next burst.
+    pub fn set_sampling(&self, sampling: Option<Arc<Sampling>>) {
+        *self.sampling.lock().unwrap_or_else(PoisonError::into_inner) = sampling;
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn sampling(&self) -> Option<Arc<Sampling>> {
+        self.sampling.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn version(&self) -> u64 {
@@ -122,7 +136,8 @@ pub struct Worker {
     forward_rules: Option<Rules>,
     pub(super) local_rules: Option<Rules>,
     pub(super) policing: Option<Policing>,
-    pub(super) trace: Option<Arc<Trace>>,
+    /// A trace, samples, or both; `None` while there is neither, so that packets then cost nothing more.
+    pub(super) watch: Option<Box<Watch>>,
     pub(super) trace_rate: Bucket,
 }
 
@@ -229,10 +244,11 @@ impl Worker {
             forward_rules: None,
             local_rules: None,
             policing: None,
-            trace: None,
+            watch: None,
             trace_rate: Bucket::new(trace::RATE.0, trace::RATE.1),
         };
         worker.take_up_rules();
+        worker.take_up_watch();
         Ok(worker)
     }
 
@@ -255,9 +271,9 @@ impl Worker {
         if version == self.version {
             return;
         }
-        self.trace = self.shared.trace();
+        self.take_up_watch();
         let fabric = self.shared.fabric();
-        // Only the trace is new. New readers would cost time, so that a trace would be felt by every packet.
+        // Only the trace or the sampling is new. New readers would cost time, so that a trace would be felt by every packet.
         if Arc::ptr_eq(&fabric, &self.fabric) {
             self.version = version;
             self.taken.store(version, Ordering::Release);
@@ -274,6 +290,10 @@ impl Worker {
             self.icmp.iter_mut().for_each(|bucket| *bucket = Bucket::new(rate, burst));
             self.take_up_rules();
         }
+    }
+
+    fn take_up_watch(&mut self) {
+        Watch::take_up(&mut self.watch, self.shared.trace(), self.shared.sampling());
     }
 
     fn take_up_rules(&mut self) {
@@ -299,8 +319,8 @@ impl Worker {
         } else if received > 0 {
             // Taken out for both passes, because packets borrow them while the rest of the worker changes.
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
-            let traced = self.trace.is_some() && self.begin_trace(received, now_ns);
-            let count = self.sort(io, &mut items, port, (received, traced), now_ns);
+            let watched = self.watch.is_some() && self.begin_watch(received, now_ns);
+            let count = self.sort(io, &mut items, port, (received, watched), now_ns);
             self.look_up(&items[..count]);
             // The whole burst at once, because a lookup then hides the memory latency of another.
             if let Some(rules) = &mut self.forward_rules {
@@ -308,7 +328,7 @@ impl Worker {
             }
             for (number, item) in items[..count].iter().enumerate() {
                 let (route, source) = (self.routes[number], self.sources[number]);
-                let sight = if traced { self.sight_routed(io, item, (route, source), now_ns) } else { None };
+                let sight = if watched { self.sight_routed(io, item, (route, source), now_ns) } else { None };
                 if let Err(refused) = self.route(io, &fabric, (number, item), route, source, now_ns) {
                     self.refuse(io, port, item, refused, now_ns);
                 }
@@ -360,7 +380,7 @@ impl Worker {
         io: &mut impl Io,
         items: &mut [Item],
         port: usize,
-        (received, traced): (usize, bool),
+        (received, watched): (usize, bool),
         now_ns: u64,
     ) -> usize {
         let counters = Arc::clone(&self.counters);
@@ -372,12 +392,12 @@ impl Worker {
             // An item that is not routed is overwritten by the next frame.
             let item = &mut items[count];
             let class = classify(&self.fabric, port, index, &frame, item);
-            // First, because most packets are routed, and are traced when their route is known.
+            // First, because most packets are routed, and are watched when their route is known.
             if let Ok(Class::Route) = class {
                 count += 1;
                 continue;
             }
-            let sight = if traced { self.sight_unrouted(io, item, class, now_ns) } else { None };
+            let sight = if watched { self.sight_unrouted(io, item, (index, class), now_ns) } else { None };
             match class {
                 Ok(Class::Route) => {}
                 Ok(Class::Host(otherwise)) => match self.police_frame(io, item, index, now_ns) {

@@ -1,8 +1,16 @@
 //! Random, damaged and cut frames: no panic, and every frame in one counter.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fibula_router::forward::sample::Sampling;
+use fibula_router::forward::trace::Fate;
 use fibula_router::io::Offload;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Key;
+use fibula_router::sampling::message::Message;
+use fibula_router::sampling::observed::{Observed, Origin};
+use fibula_router::sampling::templates;
 use proptest::prelude::*;
 
 use crate::support::frames::build;
@@ -83,6 +91,8 @@ proptest! {
     #[test]
     fn counters_add_up(frames in prop::collection::vec((0..PORTS.len(), frame()), 1..400), segments in any::<bool>()) {
         let mut network = Network::new();
+        let sampling = Sampling::new(1);
+        network.shared.set_sampling(Some(Arc::clone(&sampling)));
         network.io.ports.iter_mut().for_each(|port| port.segments = segments);
         network.shared.own.set([Key::v4(0, 0x0a00_00fe), Key::v6(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
         let mut received = 0;
@@ -101,5 +111,17 @@ proptest! {
         prop_assert_eq!(network.worker.waiting(), 0);
         let all: u64 = (0..PORTS.len()).map(|port| network.totals(port).received).sum();
         prop_assert_eq!(all, received);
+        // Each frame was drawn: all are samples that a record has room for, or have no IP header.
+        let mut samples = 0;
+        sampling.take(|sample| {
+            let observed = Observed { sample, at_ms: 0, source: Origin::default(), destination: Origin::default() };
+            let mut message = Message::new(512);
+            message.begin_set(if sample.packet.v6 { templates::V6.id } else { templates::V4.id });
+            assert!(templates::put_sample(&mut message, &observed));
+            assert!(sample.packets > 0 && sample.packet.output.is_none_or(|_| matches!(sample.fate, Fate::Forwarded | Fate::Waiting)));
+            samples += 1;
+        });
+        let unreadable = sampling.unreadable.load(Ordering::Relaxed);
+        prop_assert_eq!((sampling.drawn.load(Ordering::Relaxed), samples + unreadable), (received, received));
     }
 }

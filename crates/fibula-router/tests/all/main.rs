@@ -6,6 +6,7 @@ mod pipeline;
 mod policers;
 mod replace;
 mod rules;
+mod samples;
 mod stages;
 #[path = "../support/mod.rs"]
 mod support;
