@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use fibula::fib::registry::Engines;
 use fibula_router::config::{Config, FeedKind};
+use fibula_router::sampling::origins::Origins;
 
 use crate::failure::Failure;
 use crate::load;
@@ -37,6 +38,14 @@ pub(super) fn check(path: &Path, engines: Engines) -> Result<ExitCode, Failure> 
     for file in played.flatten() {
         let file = folder.join(file);
         std::fs::metadata(&file).map_err(|error| Failure::opening(&file, &error))?;
+    }
+    if let Some(plan) = &config.sampling
+        && let Some(origins) = &plan.origins
+    {
+        Origins::load(&folder.join(origins)).map_err(|error| {
+            let (line, file) = (plan.origins_line, origins.display());
+            Failure::BadInput(format!("{}: line {line}: {file}: {error}", path.display()))
+        })?;
     }
     #[cfg(target_os = "linux")]
     for doubt in fibula_router::control::doubts(&config) {

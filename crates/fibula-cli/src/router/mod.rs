@@ -17,6 +17,8 @@ mod show;
 #[cfg(target_os = "linux")]
 mod supervisor;
 #[cfg(target_os = "linux")]
+mod top;
+#[cfg(target_os = "linux")]
 mod verify;
 #[cfg(target_os = "linux")]
 mod why;
@@ -54,6 +56,7 @@ fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Filters(args)), _) => show::run(args, show::What::Filters),
         (Some(RouterCommand::Explain(args)), _) => why::explain(args),
         (Some(RouterCommand::Trace(args)), _) => why::trace(args),
+        (Some(RouterCommand::Top(args)), _) => top::run(args),
         (Some(RouterCommand::Verify(args)), _) => verify::run(args),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
