@@ -68,7 +68,7 @@ enum Name {
     Values,
     /// docs/router.md and its charts, from records/router
     Router,
-    /// docs/picture.svg, the command at work, from what 'fibula' next to this program prints
+    /// docs/picture.svg and docs/guide/router-top.svg, the command at work, from what 'fibula' next to this program prints
     Picture,
     /// docs/papers.md, from real tables
     Papers,
