@@ -4,7 +4,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -121,7 +121,8 @@ impl Sampling {
 
     /// Takes the samples that wait, in the order of each worker. For one thread at a time.
     pub fn take(&self, mut each: impl FnMut(Sample)) {
-        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        // Out of the list, so that a worker that joins does not wait for the caller.
+        let mut rings = std::mem::take(&mut *self.rings());
         for ring in rings.iter_mut() {
             // No more than the ring holds, so that one worker does not keep the others waiting.
             for _ in 0..ROOM {
@@ -130,6 +131,13 @@ impl Sampling {
             }
         }
         rings.retain(|ring| !ring.is_abandoned() || !ring.is_empty());
+        let mut joined = self.rings();
+        rings.append(&mut joined);
+        *joined = rings;
+    }
+
+    fn rings(&self) -> MutexGuard<'_, Vec<Consumer<Sample>>> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,7 +155,7 @@ pub(super) struct Sampler {
 impl Sampler {
     fn join(sampling: &Arc<Sampling>) -> Self {
         let (ring, consumer) = RingBuffer::new(ROOM);
-        sampling.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
+        sampling.rings().push(consumer);
         let interval = sampling.interval();
         // Unknown to senders, because one who knows which packets are drawn can hide all others.
         let mut draw = Draw::new(RandomState::new().build_hasher().finish(), interval);
@@ -227,6 +235,31 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_may_join_while_samples_are_taken() {
+        let sampling = Sampling::new(1);
+        let (mut one, mut other) = (None, None);
+        Sampler::take_up(&mut one, Some(&sampling));
+        let sighting = Sighting {
+            packet: HeaderFields::default(),
+            ttl: 1,
+            route: None,
+            hop: None,
+            decision: None,
+            class: None,
+            neighbour: None,
+            fate: Fate::Forwarded,
+        };
+        let extent = Extent { traffic_class: 0, bytes: 20, packets: 1 };
+        one.as_mut().unwrap().put(&sighting, extent);
+        // It would wait for itself if the list were locked.
+        sampling.take(|_| Sampler::take_up(&mut other, Some(&sampling)));
+        other.as_mut().unwrap().put(&sighting, extent);
+        let mut count = 0;
+        sampling.take(|_| count += 1);
+        assert_eq!((count, sampling.rings().len()), (1, 2));
+    }
+
+    #[test]
     fn another_interval_is_taken_up_at_once() {
         let sampling = Sampling::new(u32::MAX);
         let mut sampler = None;
@@ -234,10 +267,10 @@ mod tests {
         sampling.set_interval(1);
         Sampler::take_up(&mut sampler, Some(&sampling));
         assert_eq!(sampler.as_mut().unwrap().of_burst(64), u64::MAX, "the gap of before is forgotten");
-        assert_eq!(sampling.rings.lock().unwrap().len(), 1, "the ring is the same");
+        assert_eq!(sampling.rings().len(), 1, "the ring is the same");
         Sampler::take_up(&mut sampler, None);
         assert!(sampler.is_none());
         sampling.take(|_| unreachable!());
-        assert!(sampling.rings.lock().unwrap().is_empty(), "a ring without a worker goes");
+        assert!(sampling.rings().is_empty(), "a ring without a worker goes");
     }
 }

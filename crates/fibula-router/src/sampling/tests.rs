@@ -439,3 +439,30 @@ fn the_latest_samples_are_kept() {
     let (samples, seconds) = recent.last(60, 7000);
     assert_eq!((samples.len(), seconds), (KEPT, 2.0));
 }
+
+#[test]
+fn the_guide_has_each_property_and_each_element() {
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/router.md"));
+    let guide = guide.expect("docs/guide/router.md");
+    let begin = guide.find("## Samples").expect("its section");
+    let section = &guide[begin..guide[begin + 4..].find("\n## ").map_or(guide.len(), |end| begin + 4 + end)];
+    for by in TopBy::ALL {
+        assert!(
+            section.contains(&format!("| `{}` | ", by.name())),
+            "docs/guide/router.md lacks '{}'",
+            by.name()
+        );
+    }
+    // Addresses, ports and prefix lengths are there by what they are.
+    let by_kind = |name: &str| {
+        ["Address", "Port", "PrefixLength"].iter().any(|end| name.ends_with(end))
+            && !name.starts_with("ipNextHop")
+    };
+    for element in Element::ALL.iter().filter(|element| !by_kind(element.name())) {
+        assert!(
+            section.contains(&format!("`{}`", element.name())),
+            "docs/guide/router.md lacks '{}'",
+            element.name()
+        );
+    }
+}
