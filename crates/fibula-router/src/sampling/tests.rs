@@ -426,6 +426,8 @@ fn rows_by_address_become_rows_by_as() {
 
 #[test]
 fn the_latest_samples_are_kept() {
+    // The guide says some 10 MB.
+    assert!((8_500_000..=10_500_000).contains(&(size_of::<Observed>() * KEPT)));
     let mut recent = Recent::new(1000);
     for at_ms in 1001..=5000 {
         recent.push(simple(1, 10, at_ms));

@@ -10,7 +10,7 @@ use crate::api::{Top, TopBy, TopRow};
 use crate::drops::DropReason;
 use crate::forward::trace::Fate;
 
-/// Samples that are kept, at most: some 12 MB.
+/// Samples that are kept, at most: some 10 MB.
 pub const KEPT: usize = 65_536;
 
 /// The latest samples.
