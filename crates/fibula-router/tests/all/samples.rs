@@ -43,6 +43,7 @@ fn a_sample_has_the_fields_and_the_fate_of_its_packet() {
         "eth R0 a / ip4 10.0.0.1 198.51.5.1 / udp 1 2",
         "eth R0 a / ip4 10.0.0.1 10.9.9.9 / udp 1 2",
         "eth R0 a / ip4 10.0.0.1 10.0.1.1 proto=200 / data 100",
+        "eth R0 a / ip4 10.0.0.1 198.51.0.9 ttl=1 / udp 1 2",
         // No IP header to read: another EtherType, ARP, and a frame that ends early.
         "eth ALL 7 / arp request 7 10.0.0.7 NONE 10.0.0.254",
     ];
@@ -51,9 +52,9 @@ fn a_sample_has_the_fields_and_the_fate_of_its_packet() {
     network.run();
     let samples = taken(&sampling);
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-    assert_eq!((count(&sampling.drawn), count(&sampling.unreadable), count(&sampling.lost)), (7, 2, 0));
+    assert_eq!((count(&sampling.drawn), count(&sampling.unreadable), count(&sampling.lost)), (8, 2, 0));
     let mut fates: Vec<Fate> = samples.iter().map(|sample| sample.fate).collect();
-    assert_eq!(fates.len(), 5);
+    assert_eq!(fates.len(), 6);
     let of =
         |destination: u128| samples.iter().find(|sample| sample.packet.destination == destination).unwrap();
     let sent = of(0xc633_0001);
@@ -67,6 +68,10 @@ fn a_sample_has_the_fields_and_the_fate_of_its_packet() {
     assert!(of(0x2001_0db8_0100_0000_0000_0000_0000_0001).packet.v6);
     let dropped = of(0xc633_0501);
     assert_eq!((dropped.fate, dropped.packet.output), (Fate::Dropped(DropReason::Blackhole), None));
+    // Its way was known when its TTL ended it.
+    let ended = of(0xc633_0009);
+    let wanted = (Fate::Dropped(DropReason::TtlExpired), None, None);
+    assert_eq!((ended.fate, ended.packet.output, ended.gateway), wanted);
     assert_eq!(of(0x0a09_0909).fate, Fate::Dropped(DropReason::NoRoute));
     // A destination on the link has no gateway.
     assert_eq!((of(0x0a00_0101).gateway, of(0x0a00_0101).bytes), (None, 120));
