@@ -49,7 +49,7 @@ pub(super) struct SamplesInUse {
 #[derive(Debug)]
 struct Running {
     sampling: Arc<Sampling>,
-    view: Arc<Mutex<View>>,
+    view: Arc<Mutex<SamplesView>>,
     /// Has the thread change its settings; it ends when this is dropped.
     orders: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
@@ -70,7 +70,7 @@ impl Drop for Running {
 
 /// What the thread shows to others.
 #[derive(Debug)]
-struct View {
+struct SamplesView {
     recent: Recent,
     health: Vec<Arc<CollectorHealth>>,
 }
@@ -94,7 +94,7 @@ struct OriginsFile {
     is_known: bool,
 }
 
-fn lock(view: &Mutex<View>) -> MutexGuard<'_, View> {
+fn lock(view: &Mutex<SamplesView>) -> MutexGuard<'_, SamplesView> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -131,7 +131,7 @@ impl Running {
     fn begin(plan: &SamplingPlan, names: Vec<String>, shared: &Arc<Shared>) -> io::Result<Self> {
         let sampling = Sampling::new(plan.interval);
         let exporter = Exporter::new(plan.export.clone(), plan.interval, names);
-        let view = View { recent: Recent::new(unix_ms()), health: exporter.health() };
+        let view = SamplesView { recent: Recent::new(unix_ms()), health: exporter.health() };
         let view = Arc::new(Mutex::new(view));
         let (orders, from_main) = channel();
         let taker = Taker {
@@ -194,7 +194,7 @@ impl OriginsFile {
 struct Taker {
     sampling: Arc<Sampling>,
     shared: Arc<Shared>,
-    view: Arc<Mutex<View>>,
+    view: Arc<Mutex<SamplesView>>,
     exporter: Exporter,
     origins: Option<Arc<Origins>>,
     begin: Instant,
@@ -215,6 +215,7 @@ impl Taker {
                 Ok(Order::Origins(origins)) => self.origins = origins,
                 Err(_) => {}
             }
+            // The last time too, because workers may have put samples there since.
             self.turn(now);
             if is_over {
                 self.exporter.flush(now);
@@ -229,12 +230,14 @@ impl Taker {
         taken.clear();
         sampling.take(|sample| taken.push(observe(&fabric, origins.as_deref(), sample, now.unix_ms)));
         if !self.taken.is_empty() {
+            // Not while addresses are looked up, because those who ask would wait for the tables too.
             let mut view = lock(&self.view);
             self.taken.iter().for_each(|observed| view.recent.push(*observed));
         }
         for observed in &self.taken {
             self.exporter.put(*observed, now);
         }
+        // Without samples too, because templates are due by time.
         self.exporter.turn(now);
     }
 }
@@ -351,8 +354,10 @@ impl Router<'_> {
         let names = names(&self.config);
         let write = move || {
             let _held = held;
+            // Drop capabilities, because writing needs none.
             let _ = sys::keep_capabilities(0);
             let (samples, seconds, health) = {
+                // Copied, because the thread that takes samples must not wait until they are added up.
                 let view = lock(&view);
                 let (samples, seconds) = view.recent.last(seconds, unix_ms());
                 (samples, seconds, view.health.clone())

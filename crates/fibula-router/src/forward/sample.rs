@@ -1,4 +1,4 @@
-//! Samples: packets that are drawn at random, each with what became of it.
+//! Samples: packets that are drawn at random, each with its end.
 //!
 //! Workers draw packets and put them into rings, one a worker; [`Sampling::take`] empties the rings. Neither side waits for the other.
 
@@ -16,7 +16,7 @@ use super::fabric::{Gateway, Hop};
 use super::item::Item;
 use super::trace::{Fate, Sighting};
 
-/// A packet that was drawn, and what became of it.
+/// A packet that was drawn, and its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// The packet. It has an `output` if it left by one, or waits to.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::message::Ended;
+use super::message::SealedMessage;
 
 /// The first pause after a fault, and the longest.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -101,7 +101,7 @@ impl Collector {
     }
 
     /// Sends a message, or leaves it out. Returns whether it was sent.
-    pub(super) fn send(&mut self, message: &mut Ended, now: Duration) -> bool {
+    pub(super) fn send(&mut self, message: &mut SealedMessage, now: Duration) -> bool {
         if !self.is_open(now) {
             self.leave_out(message.data_records);
             return false;
@@ -125,7 +125,7 @@ impl Collector {
         }
     }
 
-    fn try_send(&mut self, message: &mut Ended) -> io::Result<()> {
+    fn try_send(&mut self, message: &mut SealedMessage) -> io::Result<()> {
         let bytes = message.numbered(self.sequence);
         let socket = match &mut self.socket {
             Some(socket) => socket,
@@ -188,10 +188,10 @@ fn report_errors(_: &UdpSocket, _: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sampling::message::Message;
+    use crate::sampling::message::IpfixMessage;
 
-    fn message(records: u32) -> Ended {
-        let mut message = Message::new(500);
+    fn message(records: u32) -> SealedMessage {
+        let mut message = IpfixMessage::new(500);
         message.begin_set(256);
         (0..records).for_each(|_| assert!(message.record(|bytes| bytes.push(7))));
         message.finish(0, 1)

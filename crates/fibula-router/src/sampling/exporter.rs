@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::collector::{Collector, CollectorHealth};
-use super::message::{Ended, Message};
+use super::message::{IpfixMessage, SealedMessage};
 use super::observed::Observed;
 use super::templates::{self, INTERFACES, V4, V6};
 
@@ -149,14 +149,17 @@ impl Exporter {
         let mut pending = std::mem::take(&mut self.pending);
         // Families apart, because a set has one template.
         let (v6, v4): (Vec<_>, Vec<_>) = pending.iter().partition(|observed| observed.sample.packet.v6);
-        let mut message = Message::new(self.settings.message_bytes);
+        let mut message = IpfixMessage::new(self.settings.message_bytes);
         for (template, samples) in [(V4, v4), (V6, v6)] {
             message.begin_set(template.id);
             for observed in samples {
                 if templates::put_sample(&mut message, observed) {
                     continue;
                 }
-                self.send(std::mem::replace(&mut message, Message::new(self.settings.message_bytes)), now);
+                self.send(
+                    std::mem::replace(&mut message, IpfixMessage::new(self.settings.message_bytes)),
+                    now,
+                );
                 message.begin_set(template.id);
                 // One record fits into any message that the configuration allows.
                 templates::put_sample(&mut message, observed);
@@ -167,7 +170,7 @@ impl Exporter {
         self.pending = pending;
     }
 
-    fn send(&mut self, message: Message, now: Moment) {
+    fn send(&mut self, message: IpfixMessage, now: Moment) {
         if message.is_empty() {
             return;
         }
@@ -195,9 +198,9 @@ impl Exporter {
     }
 
     /// Returns the messages that say what records mean.
-    fn announcement(&self, now: Moment) -> Vec<Ended> {
+    fn announcement(&self, now: Moment) -> Vec<SealedMessage> {
         let (most, domain) = (self.settings.message_bytes, self.settings.domain);
-        let mut message = Message::new(most);
+        let mut message = IpfixMessage::new(most);
         templates::put_templates(&mut message);
         templates::put_selector(&mut message, self.interval);
         let mut messages = Vec::new();
@@ -205,7 +208,7 @@ impl Exporter {
         for (number, name) in self.interfaces.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
             let number = templates::interface_number(u16::try_from(number).ok());
             if !templates::put_interface(&mut message, number, name) {
-                messages.push(std::mem::replace(&mut message, Message::new(most)));
+                messages.push(std::mem::replace(&mut message, IpfixMessage::new(most)));
                 message.begin_set(INTERFACES.id);
                 // A name that is longer than a message is left out.
                 templates::put_interface(&mut message, number, name);

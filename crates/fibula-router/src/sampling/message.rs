@@ -11,7 +11,7 @@ pub const VARIABLE: u16 = u16::MAX;
 
 /// A message that is being written.
 #[derive(Debug)]
-pub struct Message {
+pub struct IpfixMessage {
     bytes: Vec<u8>,
     /// Most bytes.
     most: usize,
@@ -21,7 +21,7 @@ pub struct Message {
     data_records: u32,
 }
 
-impl Message {
+impl IpfixMessage {
     /// Begins a message of at most `most` bytes. More than 65,535 do not fit its header's length.
     #[must_use]
     pub fn new(most: usize) -> Self {
@@ -75,7 +75,7 @@ impl Message {
 
     /// Ends the message, which is exported at this second since 1970.
     #[must_use]
-    pub fn finish(mut self, seconds: u32, domain: u32) -> Ended {
+    pub fn finish(mut self, seconds: u32, domain: u32) -> SealedMessage {
         self.end_set();
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(&VERSION.to_be_bytes());
@@ -84,19 +84,19 @@ impl Message {
         header.extend_from_slice(&0_u32.to_be_bytes());
         header.extend_from_slice(&domain.to_be_bytes());
         self.bytes[..HEADER].copy_from_slice(&header);
-        Ended { bytes: self.bytes, data_records: self.data_records }
+        SealedMessage { bytes: self.bytes, data_records: self.data_records }
     }
 }
 
 /// A message that is complete but for its sequence number, which each collector has its own of.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct SealedMessage {
     bytes: Vec<u8>,
     /// Its data records.
     pub data_records: u32,
 }
 
-impl Ended {
+impl SealedMessage {
     /// Returns the message for a collector that was sent so many data records before (RFC 7011, section 3.1).
     pub fn numbered(&mut self, sequence: u32) -> &[u8] {
         self.bytes[8..12].copy_from_slice(&sequence.to_be_bytes());
@@ -129,7 +129,7 @@ mod tests {
     /// options (A.4.3). Its header is A.1's, with lengths and numbers of this message.
     #[test]
     fn the_examples_of_the_rfc() {
-        let mut message = Message::new(1500);
+        let mut message = IpfixMessage::new(1500);
         message.begin_set(2);
         let fields = [(8_u16, 4_u16), (12, 4), (15, 4), (2, 4), (1, 4)];
         let template = |bytes: &mut Vec<u8>| {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_record_that_does_not_fit_is_left_out_whole() {
-        let mut message = Message::new(HEADER + 4 + 10);
+        let mut message = IpfixMessage::new(HEADER + 4 + 10);
         assert!(!message.record(|bytes| bytes.push(1)), "outside a set");
         assert!(message.is_empty());
         message.begin_set(300);

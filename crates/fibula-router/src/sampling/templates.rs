@@ -1,7 +1,7 @@
 //! The templates of this router, and their records.
 
 use super::elements::Element;
-use super::message::{Message, VARIABLE, put_text};
+use super::message::{IpfixMessage, VARIABLE, put_text};
 use super::observed::Observed;
 use super::status::forwarding_status;
 use crate::forward::fabric::Gateway;
@@ -123,7 +123,7 @@ fn put_template(bytes: &mut Vec<u8>, template: &Template) {
 }
 
 /// Writes all templates into a message. They fit into the smallest one that the configuration allows.
-pub fn put_templates(message: &mut Message) {
+pub fn put_templates(message: &mut IpfixMessage) {
     message.begin_set(TEMPLATES);
     for template in [&V4, &V6] {
         message.record(|bytes| put_template(bytes, template));
@@ -135,7 +135,7 @@ pub fn put_templates(message: &mut Message) {
 }
 
 /// Writes how packets are selected.
-pub fn put_selector(message: &mut Message, interval: u32) {
+pub fn put_selector(message: &mut IpfixMessage, interval: u32) {
     let interval = interval.max(1);
     message.begin_set(SELECTOR.id);
     message.record(|bytes| {
@@ -150,7 +150,7 @@ pub fn put_selector(message: &mut Message, interval: u32) {
 }
 
 /// Writes the name of an interface. Returns `false` if there is no room.
-pub fn put_interface(message: &mut Message, number: u32, name: &str) -> bool {
+pub fn put_interface(message: &mut IpfixMessage, number: u32, name: &str) -> bool {
     message.record(|bytes| {
         bytes.extend_from_slice(&number.to_be_bytes());
         put_text(bytes, name);
@@ -164,7 +164,7 @@ pub fn interface_number(number: Option<u16>) -> u32 {
 }
 
 /// Writes a sample. Returns `false` if there is no room.
-pub fn put_sample(message: &mut Message, observed: &Observed) -> bool {
+pub fn put_sample(message: &mut IpfixMessage, observed: &Observed) -> bool {
     let Observed { sample, at_ms, source, destination } = observed;
     let packet = &sample.packet;
     message.record(|bytes| {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn all_templates_fit_into_the_smallest_message() {
-        let mut message = Message::new(512);
+        let mut message = IpfixMessage::new(512);
         put_templates(&mut message);
         put_selector(&mut message, 1000);
         let mut ended = message.finish(0, 1);

@@ -58,12 +58,12 @@ enum Property {
     As(u32),
     Way(u16, Option<u16>),
     Protocol(u8),
-    Outcome(Outcome),
+    Outcome(FateOrder),
 }
 
 /// A fate, with an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Outcome {
+enum FateOrder {
     Forwarded,
     Waiting,
     Delivered,
@@ -71,7 +71,7 @@ enum Outcome {
     Dropped(DropReason),
 }
 
-impl From<Fate> for Outcome {
+impl From<Fate> for FateOrder {
     fn from(fate: Fate) -> Self {
         match fate {
             Fate::Forwarded => Self::Forwarded,
@@ -124,11 +124,11 @@ impl Property {
             Self::Way(input, Some(output)) => format!("{} > {}", interface(input), interface(output)),
             Self::Way(input, None) => format!("{} > -", interface(input)),
             Self::Protocol(number) => acl::protocol_name(number),
-            Self::Outcome(Outcome::Dropped(reason)) => format!("dropped: {}", reason.name()),
-            Self::Outcome(Outcome::Forwarded) => "forwarded".to_owned(),
-            Self::Outcome(Outcome::Waiting) => "waiting".to_owned(),
-            Self::Outcome(Outcome::Delivered) => "delivered".to_owned(),
-            Self::Outcome(Outcome::Consumed) => "consumed".to_owned(),
+            Self::Outcome(FateOrder::Dropped(reason)) => format!("dropped: {}", reason.name()),
+            Self::Outcome(FateOrder::Forwarded) => "forwarded".to_owned(),
+            Self::Outcome(FateOrder::Waiting) => "waiting".to_owned(),
+            Self::Outcome(FateOrder::Delivered) => "delivered".to_owned(),
+            Self::Outcome(FateOrder::Consumed) => "consumed".to_owned(),
         }
     }
 }

@@ -8,7 +8,7 @@ use fibula_router::forward::trace::Fate;
 use fibula_router::io::Offload;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Key;
-use fibula_router::sampling::message::Message;
+use fibula_router::sampling::message::IpfixMessage;
 use fibula_router::sampling::observed::{Observed, Origin};
 use fibula_router::sampling::templates;
 use proptest::prelude::*;
@@ -115,7 +115,7 @@ proptest! {
         let mut samples = 0;
         sampling.take(|sample| {
             let observed = Observed { sample, at_ms: 0, source: Origin::default(), destination: Origin::default() };
-            let mut message = Message::new(512);
+            let mut message = IpfixMessage::new(512);
             message.begin_set(if sample.packet.v6 { templates::V6.id } else { templates::V4.id });
             assert!(templates::put_sample(&mut message, &observed));
             assert!(sample.packets > 0 && sample.packet.output.is_none_or(|_| matches!(sample.fate, Fate::Forwarded | Fate::Waiting)));
