@@ -47,6 +47,7 @@ fn run() -> Result<bool, AnyError> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
     let all = fault::list()?;
     let known = Known::read(&workspace, &all)?;
+    let _alone = alone(&target)?;
     let mut faults = Vec::new();
     for fault in &all {
         let stamp = fault.stamp(&workspace)?;
@@ -100,6 +101,20 @@ fn run() -> Result<bool, AnyError> {
     }
     println!("\n{} passed, {missed} failed", faults.len() - missed - left);
     Ok(missed == 0)
+}
+
+/// Returns a lock that one run holds at a time: two in one copy would take each other's faults for sound sources.
+fn alone(target: &Path) -> Result<std::fs::File, AnyError> {
+    let folder = target.join("faults");
+    std::fs::create_dir_all(&folder)?;
+    let lock = std::fs::File::create(folder.join("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(format!("{}: another run plants faults there: wait for its end", folder.display()).into())
+        }
+        Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
+    }
 }
 
 /// Returns whether the router can be built with DPDK.
