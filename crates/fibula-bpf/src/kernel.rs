@@ -128,6 +128,8 @@ impl Memory {
 pub enum ProgramKind {
     /// The ingress of a device, after sockets have had the packet (TCX, Linux 6.6).
     Ingress,
+    /// The egress of a device, before sockets and its queue have the packet (TCX, Linux 6.6).
+    Egress,
     /// The driver of a device, or the first code of the kernel that its frames meet.
     Xdp,
 }
@@ -136,6 +138,7 @@ impl ProgramKind {
     const fn type_and_place(self) -> (u32, u32) {
         match self {
             Self::Ingress => (3, 46),
+            Self::Egress => (3, 47),
             Self::Xdp => (6, 37),
         }
     }
@@ -213,6 +216,15 @@ impl Program {
         let (verdict, len) = sys::run_program(self.fd.as_fd(), frame, &mut out)?;
         out.truncate(len);
         Ok((verdict, out))
+    }
+
+    /// Runs the program once with a frame and what else it sees of it, such as a `struct __sk_buff`, which the kernel then has as the
+    /// program left it. Returns the verdict.
+    ///
+    /// # Errors
+    /// When the frame is shorter than a header, or the kernel cannot run such a program so.
+    pub fn run_in(&self, frame: &[u8], context: &mut [u8]) -> io::Result<u32> {
+        sys::run_program_in(self.fd.as_fd(), frame, context)
     }
 }
 

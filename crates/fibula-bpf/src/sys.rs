@@ -187,6 +187,16 @@ pub(crate) fn run_program(program: BorrowedFd<'_>, frame: &[u8], out: &mut [u8])
     Ok((attributes.get(4), attributes.get(12) as usize))
 }
 
+/// Runs a program once with a frame and a context, which the kernel reads and writes. Returns its verdict.
+pub(crate) fn run_program_in(program: BorrowedFd<'_>, frame: &[u8], context: &mut [u8]) -> io::Result<u32> {
+    let (before, len) = (context.to_vec(), context.len() as u32);
+    let words = [(0, program.as_raw_fd() as u32), (8, frame.len() as u32), (32, 1), (40, len), (44, len)];
+    let attributes = Attributes::new(&words).pointer(16, frame);
+    let mut attributes = attributes.pointer(48, &before).pointer_mut(56, context);
+    bpf(PROGRAM_RUN, &mut attributes)?;
+    Ok(attributes.get(4))
+}
+
 /// Puts a map into an entry of a map of maps.
 pub(crate) fn update_inner(outer: BorrowedFd<'_>, at: u32, inner: BorrowedFd<'_>) -> io::Result<()> {
     let (key, value) = (at.to_ne_bytes(), inner.as_raw_fd().to_ne_bytes());

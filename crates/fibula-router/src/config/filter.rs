@@ -8,8 +8,9 @@ use fibula::net::{HostBits, IpPrefix};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::policer::PolicerKeys;
 use super::read::{Text, choice, number, unique};
-use super::{Backend, Config, ConfigError};
+use super::{Config, ConfigError, release};
 use crate::acl::{Action, Field, LogRate, MOST_RULES, PrefixLists, Rule, RulePlace, RuleSet, ValueTest};
 
 /// The table `[filter]`.
@@ -28,6 +29,14 @@ pub(super) struct FilterKeys {
 struct RuleKeys {
     default: Option<Spanned<String>>,
     rules: Vec<Spanned<String>>,
+}
+
+impl RuleKeys {
+    /// Returns the place of the first rule; without rules, that of the default.
+    fn span(&self) -> Option<core::ops::Range<usize>> {
+        let default = self.default.as_ref().map(Spanned::span);
+        self.rules.first().map(Spanned::span).or(default)
+    }
 }
 
 /// A line of `[[prefix_list]]`.
@@ -144,10 +153,7 @@ pub(super) fn read(
     }
     filter.forward = rules(text, config, &filter.lists, RulePlace::Forward, &keys.forward)?;
     filter.local = rules(text, config, &filter.lists, RulePlace::Local, &keys.local)?;
-    let place = |keys: &RuleKeys| {
-        let default = keys.default.as_ref().map(|place| text.line(&place.span()));
-        keys.rules.first().map(|place| text.line(&place.span())).or(default)
-    };
+    let place = |keys: &RuleKeys| keys.span().map(|span| text.line(&span));
     if config.bridge && !(filter.forward.is_empty() && filter.local.is_empty()) {
         let line = place(&keys.forward).or_else(|| place(&keys.local));
         return Err(ConfigError {
@@ -163,21 +169,47 @@ pub(super) fn read(
         );
         return Err(ConfigError { line: place(&keys.forward), reason });
     }
-    if let (false, Some(line)) = (filter.local.is_empty(), config.interfaces.iter().find(|line| past(line))) {
-        let reason = format!(
-            "filter.local: interface '{}' has back end {}, where the kernel takes packets to the machine past the router: use nftables' hook 'input' for it",
-            line.name,
-            line.backend.name()
-        );
-        return Err(ConfigError { line: place(&keys.local), reason });
-    }
     Ok(filter)
 }
 
-/// Returns whether the kernel has an interface's packets to the machine, whatever the router does with them.
+/// Returns whether the kernel has an interface's packets to the machine, unless a gate keeps them from it.
 pub(super) fn past(line: &super::Interface) -> bool {
-    matches!(line.backend, Backend::Xdp { .. })
-        || matches!(line.backend, Backend::Packet { .. }) && line.vlan == 0
+    line.backend.is_device() && line.vlan == 0
+}
+
+/// Returns whether the configuration needs a gate, where the running kernel has one.
+pub(super) fn gate(
+    text: &Text<'_>,
+    config: &Config,
+    keys: &FilterKeys,
+    policers: &PolicerKeys,
+    kernel: Option<(u32, u32)>,
+) -> Result<bool, ConfigError> {
+    let rates = policers.keys().map(Spanned::span).min_by_key(|span| span.start);
+    let rules = keys.local.span().filter(|_| !config.filter.local.is_empty());
+    let Some((name, place)) =
+        rules.map(|span| ("filter.local", span)).or(rates.map(|span| ("policer", span)))
+    else {
+        return Ok(false);
+    };
+    let Some(line) = config.interfaces.iter().find(|line| past(line)) else { return Ok(false) };
+    match lacks(kernel) {
+        Some(reason) => Err(ConfigError {
+            line: Some(text.line(&place)),
+            reason: format!(
+                "{name}: interface '{}' has back end {}, where {reason}",
+                line.name,
+                line.backend.name()
+            ),
+        }),
+        None => Ok(true),
+    }
+}
+
+/// Returns why a kernel of this version has no gate.
+fn lacks(kernel: Option<(u32, u32)>) -> Option<String> {
+    let (major, minor) = kernel.filter(|&version| version < release::TCX)?;
+    Some(format!("{}; this is {major}.{minor}", release::NO_GATE))
 }
 
 fn rules(
@@ -353,12 +385,6 @@ device = \"tap0\"
             ),
             (
                 "[filter.forward]",
-                "[[interface]]\nname = \"lan\"\nbackend = \"af-packet\"\ndevice = \"eth0\"\n[filter.local]\nrules = [\"deny any\"]\n[filter.forward]",
-                9,
-                "filter.local: interface 'lan' has back end af-packet",
-            ),
-            (
-                "[filter.forward]",
                 "[[interface]]\nname = \"lan\"\nbackend = \"af-xdp\"\nfast = true\ndevice = \"eth0\"\n[filter.forward]",
                 12,
                 "filter.forward: interface 'lan' has 'fast'",
@@ -377,6 +403,50 @@ device = \"tap0\"
             (error.line, error.reason.as_str()),
             (Some(8), "a bridge has no filter: its frames pass as they are")
         );
+    }
+
+    #[test]
+    fn packets_that_the_kernel_would_take_past_the_router_need_a_gate() {
+        const RULES: &str = "[filter.local]\nrules = [\"deny any\"]\n";
+        const RATES: &str = "[policer]\nicmp = \"unlimited\"\n";
+        let interface = |backend: &str, more: &str| {
+            format!(
+                "[[interface]]\nname = \"i{}\"\nbackend = \"{backend}\"\ndevice = \"eth0\"\n{more}",
+                more.len()
+            )
+        };
+        let vlan = "vlan = 7\naddresses = [\"192.0.2.1/24\"]\n";
+        for (rules, lines, expected) in [
+            (RULES, vec![interface("af-packet", "")], true),
+            (RULES, vec![interface("af-xdp", "")], true),
+            (RULES, vec![interface("af-xdp", "fast = true\n")], true),
+            (RATES, vec![interface("af-packet", "")], true),
+            ("[filter.local]\ndefault = \"deny\"\n", vec![interface("af-packet", "")], true),
+            (RULES, vec![interface("af-packet", vlan), interface("af-packet", "")], true),
+            // The router has the packets to the machine of these anyway.
+            (RULES, vec![interface("tap", "")], false),
+            (RULES, vec![interface("af-packet", vlan)], false),
+            (RULES, vec![interface("af-xdp", vlan)], false),
+            // There is nothing to judge by.
+            ("", vec![interface("af-packet", "")], false),
+            ("[filter.local]\nrules = []\n", vec![interface("af-xdp", "")], false),
+            ("[filter.forward]\nrules = [\"deny any\"]\n", vec![interface("af-packet", "")], false),
+        ] {
+            let text = format!("{rules}{}", lines.concat());
+            match Config::parse(&text) {
+                Ok(config) => {
+                    assert_eq!(config.gate, expected, "{text}");
+                    assert_eq!(config.has_gate(&config.interfaces[0].backend), expected, "{text}");
+                }
+                Err(error) => {
+                    assert!(expected && error.reason.contains(release::NO_GATE), "{text}: {error}");
+                    assert!(lacks(release::version()).is_some() && error.line == Some(2), "{text}: {error}");
+                }
+            }
+        }
+        let old = lacks(Some((6, 1))).unwrap();
+        assert!(old.starts_with(release::NO_GATE) && old.ends_with("; this is 6.1"), "{old}");
+        assert_eq!((lacks(Some(release::TCX)), lacks(None)), (None, None));
     }
 
     #[test]

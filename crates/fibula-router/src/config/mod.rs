@@ -132,6 +132,9 @@ pub struct Config {
     pub policers: PolicerRates,
     /// The sampling of packets; `None` if it is off.
     pub sampling: Option<SamplingPlan>,
+    /// Whether the router judges packets to the machine that the kernel would take past it: there are rules or rates for them, and
+    /// interfaces where the kernel would.
+    pub gate: bool,
 }
 
 /// How the work is divided among threads; see [`stage`](crate::stage).
@@ -448,6 +451,13 @@ impl Config {
             });
         }
         self.interfaces.append(&mut new);
+    }
+
+    /// Returns whether a port has a gate: the router judges what its device receives for the machine.
+    #[must_use]
+    pub fn has_gate(&self, backend: &Backend) -> bool {
+        let mut lines = self.interfaces.iter().filter(|line| line.backend == *backend && !line.removed);
+        self.gate && lines.any(filter::past)
     }
 
     /// Returns the number of an interface.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::filter::past;
 use super::read::Text;
 use super::{Config, ConfigError};
 use crate::police::{PolicerClass, PolicerRate, PolicerRates, usual_rates};
@@ -67,17 +66,8 @@ pub(super) fn read(
         };
     }
     let Some(first) = keys.keys().min_by_key(|name| name.span().start) else { return Ok(rates) };
-    // Usual rates are not refused here: an operator who configured none does not expect them to hold on these devices.
     if config.bridge {
         return Err(text.error(first, "a bridge has no policers: its frames pass as they are"));
-    }
-    if let Some(line) = config.interfaces.iter().find(|line| past(line)) {
-        let reason = format!(
-            "policer: interface '{}' has back end {}, where the kernel takes packets to the machine past the router: use 'limit rate' in nftables' hook 'input' for it",
-            line.name,
-            line.backend.name()
-        );
-        return Err(text.error(first, reason));
     }
     Ok(rates)
 }
@@ -134,8 +124,6 @@ device = \"tap0\"
             ("\"unlimited\"", "\"none\"", 3, "policer.rest: 'none' is neither 'unlimited' nor a table"),
             ("\"unlimited\"", "5", 3, "must be 'unlimited' or a table"),
             ("rate = 2000", "rate = 2000\nbrust = 5", 4, "must be 'unlimited' or a table"),
-            ("\"tap\"", "\"af-packet\"", 2, "policer: interface 'wan' has back end af-packet"),
-            ("\"tap\"", "\"af-xdp\"", 2, "policer: interface 'wan' has back end af-xdp"),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = Config::parse(&GOOD.replacen(from, to, 1)).unwrap_err();

@@ -128,6 +128,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         filter: super::FilterLines::default(),
         policers: crate::police::usual_rates(),
         sampling: None,
+        gate: false,
     };
     vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
@@ -165,6 +166,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
     config.filter = super::filter::read(&text, &config, &file.filter, &file.prefix_list)?;
     config.policers = super::policer::read(&text, &config, &file.policer)?;
     config.sampling = super::sampling::read(&text, &config, file.sampling.as_ref())?;
+    config.gate = super::filter::gate(&text, &config, &file.filter, &file.policer, release::version())?;
     Ok(config)
 }
 

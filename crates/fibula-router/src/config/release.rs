@@ -13,6 +13,10 @@ pub const FAST_NATIVE: (u32, u32) = (6, 3);
 pub const NO_TCX: &str =
     "back end af-packet needs Linux 6.6 (TCX): leave 'backend' out, or set 'backend = \"af-xdp\"'";
 
+/// The advice for a kernel whose packets to the machine cannot be judged.
+pub const NO_GATE: &str =
+    "rules and policers for packets to the router need Linux 6.6 (TCX): use nftables' hook 'input' there";
+
 /// Returns the version of the running kernel: its first two numbers. `None` if it cannot be read.
 #[must_use]
 pub fn version() -> Option<(u32, u32)> {

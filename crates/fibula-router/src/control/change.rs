@@ -53,7 +53,7 @@ pub(super) fn change(
     let mut refused: Vec<String> = Vec::new();
     for (line, is_new) in gone.iter().map(|line| (line, false)).chain(come.iter().map(|line| (line, true))) {
         let has_port = has(if is_new { &old } else { &new }, line.backend);
-        if let Some(why) = fixed(line.backend, is_new, has_port, after, has_filter) {
+        if let Some(why) = fixed(line, is_new, has_port, after, has_filter) {
             refused.push(format!("interface {}: {why}", line.name));
         }
     }
@@ -84,18 +84,21 @@ pub(super) fn change(
 /// Returns why an interface cannot be added or removed while the router runs, if it cannot. `has_port` says whether its port is there
 /// before and after.
 fn fixed(
-    backend: &Backend,
+    line: &NamedPort<'_>,
     is_new: bool,
     has_port: bool,
     after: &Config,
     has_filter: bool,
 ) -> Option<&'static str> {
-    match backend {
+    match line.backend {
         _ if after.bridge => Some("a bridge keeps the pairs of interfaces that it has"),
         // Its VLANs too, because the program at the device was made for those that it has.
         Backend::Xdp { .. } if is_new => {
             Some("interfaces of af-xdp are added at a start alone, which makes their programs and memory")
         }
+        backend if backend.is_device() && line.vlan == 0 && has_port && after.gate => Some(
+            "frames without a tag begin or end to be the router's at a start alone where packets to the machine are judged",
+        ),
         Backend::Dpdk { .. } if !has_port => Some("ports of dpdk are added and removed at a start alone"),
         Backend::Pcap { .. } if !has_port => Some("files are added and removed at a start alone"),
         _ if is_new && !has_port && after.shape != Shape::Complete => {
@@ -134,6 +137,8 @@ mod tests {
         let before = config(head, before);
         let mut after = config(head, after);
         after.keep_numbers(&before);
+        // As it is after a start, whatever the kernel that this runs on has.
+        after.gate = head == "# gate";
         let change = change(&before, &after, most_ports(&before), has_filter);
         change.map(|change| change.names).map_err(|error| error.to_string())
     }
@@ -141,6 +146,7 @@ mod tests {
     #[test]
     fn what_cannot_change_is_refused_by_name() {
         let stages = "shape = \"two-stages\"";
+        let gate = "# gate";
         for (head, before, after, has_filter, names) in [
             (
                 "",
@@ -173,6 +179,20 @@ mod tests {
                 &["a tap t", "c tap v"],
                 false,
                 &["b: a bridge", "c: a bridge"],
+            ),
+            (
+                gate,
+                &["v af-packet e.7"],
+                &["v af-packet e.7", "a af-packet e"],
+                true,
+                &["a: frames without a tag"],
+            ),
+            (
+                gate,
+                &["v af-packet e.7", "a af-packet e"],
+                &["v af-packet e.7"],
+                true,
+                &["a: frames without a tag"],
             ),
         ] {
             let refused = changed(head, before, after, has_filter).unwrap_err();

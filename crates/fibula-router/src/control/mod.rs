@@ -17,6 +17,7 @@ mod error;
 mod feed_state;
 mod feeds;
 mod filters;
+mod gate;
 pub mod hops;
 pub mod install;
 mod machine;
@@ -915,6 +916,13 @@ impl<'l> Router<'l> {
             return Err(ControlError::Restart("a router that is being taken over"));
         }
         config.keep_numbers(&self.config);
+        // The gate needs rights that the router has at its start alone. Once there it stays, so that no packet gets past the rules.
+        if config.gate && !self.config.gate {
+            return Err(ControlError::Restart(
+                "filter.local or policer, which judge packets on devices of the kernel for the first time,",
+            ));
+        }
+        config.gate = self.config.gate;
         let threads = |config: &Config| (config.threads, config.shape, config.run_time, config.pin);
         if threads(&config) != threads(&self.config)
             || config.bridge != self.config.bridge

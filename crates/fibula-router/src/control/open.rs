@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::change::Change;
+use super::gate::PortGate;
 use super::machine::{self, Identity, Machine};
 #[cfg(feature = "dpdk")]
 use super::plan;
@@ -18,6 +19,7 @@ use super::{ControlError, RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
 use crate::forward::fabric::{Fabric, Vrf};
 use crate::io::dpdk;
+use crate::io::entrance::Entrances;
 use crate::io::packet::{Receive, Socket, Transmit};
 use crate::io::ports::{Common, End, Input, Mailbox, Output, Ports, Sink, Source};
 use crate::io::tap::{Tap, TapQueue};
@@ -25,6 +27,7 @@ use crate::io::xdp;
 use crate::kernel::device::{self, Promiscuous};
 use crate::kernel::fast::Fast;
 use crate::kernel::filter::{Attached, Filter, Redirect, Redirected};
+use crate::kernel::gate::{Gate, GateState, WITHOUT_RETURNED};
 use crate::kernel::hold::Hold;
 use crate::kernel::netlink::Link;
 use crate::neighbour::Neighbours;
@@ -47,16 +50,26 @@ pub(super) struct Queues {
     taps: Vec<(String, TapQueue)>,
     /// The ends of taps of a router that is taken over. Each has the number of its port and the mailbox of its thread.
     later: Vec<(usize, Arc<Mailbox>, End)>,
+    /// The ways of frames back to the kernel, of each thread that looks up.
+    entrances: Vec<Entrances>,
+    /// The rings beside AF_XDP sockets, by port, of the first thread that receives.
+    beside: Vec<(usize, Receive)>,
 }
 
 impl Queues {
+    /// Takes the ways of frames back to the kernel, of each thread that looks up.
+    pub(super) fn take_entrances(&mut self) -> impl Iterator<Item = Entrances> + use<> {
+        std::mem::take(&mut self.entrances).into_iter().chain(repeat_with(Entrances::default))
+    }
+
     /// Returns the mailboxes of all threads, perhaps twice.
     pub(super) fn mailboxes(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
         self.mailboxes.iter().flatten()
     }
 
     /// Splits the ends into two lists: for threads that only receive, and for threads that only send.
-    pub(super) fn apart(self) -> (Vec<Ports>, Vec<Ports>) {
+    pub(super) fn apart(mut self) -> (Vec<Ports>, Vec<Ports>) {
+        let beside = std::mem::take(&mut self.beside);
         let [receiving, sending] =
             self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
         let [receivers, senders] = self.mailboxes;
@@ -67,19 +80,31 @@ impl Queues {
         let send = self.sinks.into_iter().zip(sending).zip(senders).map(|((sinks, common), mailbox)| {
             ports(sinks.into_iter().map(|sink| (Source::None, sink)), common, mailbox)
         });
-        (receive.collect(), send.collect())
+        let mut receive: Vec<Ports> = receive.collect();
+        set_beside(&mut receive, beside);
+        (receive, send.collect())
     }
 
     /// Combines the ends, for threads that both receive and send.
-    pub(super) fn together(self) -> Vec<Ports> {
+    pub(super) fn together(mut self) -> Vec<Ports> {
+        let (beside, entrances) = (std::mem::take(&mut self.beside), self.take_entrances());
         let [both, _] = self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
         let [mailboxes, _] = self.mailboxes;
         let ends = self.sources.into_iter().zip(self.sinks).zip(both).zip(mailboxes);
-        ends.map(|(((sources, sinks), common), mailbox)| {
+        let all = ends.map(|(((sources, sinks), common), mailbox)| {
             ports(sources.into_iter().zip(sinks), common, mailbox)
-        })
-        .collect()
+        });
+        let mut all: Vec<Ports> = all.collect();
+        all.iter_mut().zip(entrances).for_each(|(ports, entrances)| ports.set_entrances(entrances));
+        set_beside(&mut all, beside);
+        all
     }
+}
+
+/// Gives the first thread that receives the rings beside AF_XDP sockets.
+fn set_beside(threads: &mut [Ports], rings: Vec<(usize, Receive)>) {
+    let Some(first) = threads.first_mut() else { return };
+    rings.into_iter().for_each(|(port, ring)| first.set_beside(port, Some(ring)));
 }
 
 fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>, mailbox: Arc<Mailbox>) -> Ports {
@@ -115,6 +140,8 @@ pub(super) struct Kept {
     pool: Option<dpdk::Pool>,
     /// Maps that the programs that forward share.
     pub(super) fast: Option<Fast>,
+    /// What keeps packets for the machine from the kernel until they are judged.
+    gate: Option<Arc<Gate>>,
 }
 
 /// A port of a device of the kernel.
@@ -129,6 +156,7 @@ struct DevicePort {
     means: Means,
     /// The filter or the program, once the router forwards.
     guard: Guard,
+    gate: Option<PortGate>,
     promiscuous: Option<Promiscuous>,
     held: Option<Hold>,
 }
@@ -174,7 +202,7 @@ pub(super) enum Followed {
 }
 
 impl DevicePort {
-    fn new(port: usize, backend: &Backend, means: Means) -> Self {
+    fn new(port: usize, backend: &Backend, (means, gate): (Means, Option<PortGate>)) -> Self {
         let device = backend.device();
         Self {
             port,
@@ -183,6 +211,7 @@ impl DevicePort {
             waits: false,
             means,
             guard: Guard::Open,
+            gate,
             promiscuous: None,
             held: None,
         }
@@ -201,7 +230,9 @@ impl DevicePort {
                 if std::mem::take(joined) {
                     let rings: Vec<Receive> =
                         receive.iter().map(|_| Receive::open(*frames)).collect::<io::Result<_>>()?;
-                    *receive = rings.iter().map(Receive::socket).collect::<io::Result<_>>()?;
+                    let sieve = receive.first().map_or(&[][..], Socket::sieve);
+                    let sockets = rings.iter().map(|ring| Ok(ring.socket()?.through(sieve)));
+                    *receive = sockets.collect::<io::Result<_>>()?;
                     for (ring, mailbox) in rings.into_iter().zip(&mailboxes[0]) {
                         mailbox.put(self.port, End::Source(Source::Packet(ring)));
                     }
@@ -225,6 +256,9 @@ impl DevicePort {
     /// Prepares to take over from the kernel. To bind sockets and to attach a filter takes the kernel milliseconds, in which frames
     /// would be lost. So the sockets refuse frames at first, and the filter passes them.
     fn prepare(&mut self, index: u32, filter: &Filter) -> io::Result<()> {
+        if let Some(gate) = &mut self.gate {
+            gate.prepare(index)?;
+        }
         let Means::Packet { receive, joined, .. } = &mut self.means else { return Ok(()) };
         receive.iter().try_for_each(Socket::refuse_frames)?;
         receive.iter().try_for_each(|socket| socket.move_to(index))?;
@@ -253,7 +287,7 @@ impl DevicePort {
         match (&self.means, &self.guard) {
             (Means::Packet { receive, .. }, Guard::Filter(attached)) => {
                 receive.iter().try_for_each(Socket::take_frames)?;
-                return attached.switch(true);
+                attached.switch(true)?;
             }
             (Means::Xdp { mode, redirect, .. }, _) => {
                 let attached = match mode {
@@ -272,7 +306,7 @@ impl DevicePort {
             }
             (Means::Packet { .. }, _) => {}
         }
-        Ok(())
+        self.gate.as_ref().map_or(Ok(()), PortGate::close)
     }
 
     /// Waits until threads have the sockets of AF_XDP, because frames for a socket without memory are lost.
@@ -289,7 +323,7 @@ impl DevicePort {
         if let Means::Xdp { redirect, .. } = &self.means {
             self.guard = Guard::Program(redirect.replace(link, device)?);
         }
-        Ok(())
+        self.gate.as_ref().map_or(Ok(()), PortGate::close)
     }
 
     /// Takes up a device, as far as the router has begun to forward.
@@ -318,6 +352,9 @@ impl DevicePort {
             self.held = Some(Hold::take(link.index)?);
         }
         let mut done = self.bind(link, opener, mailboxes);
+        if let Some(gate) = &mut self.gate {
+            done = done.and_then(|()| gate.move_to(link.index));
+        }
         if bridge {
             done = done.and_then(|()| {
                 self.promiscuous = Some(device::promiscuous(link.index)?);
@@ -357,6 +394,7 @@ impl Kept {
                 if port.at.take().is_some() {
                     port.waits = false;
                     (port.guard, port.promiscuous, port.held) = (Guard::Open, None, None);
+                    port.gate.iter_mut().for_each(PortGate::detach);
                     if let (Means::Xdp { .. }, Some(opener)) = (&port.means, &mut self.opener) {
                         opener.forget(port.port);
                     }
@@ -436,7 +474,7 @@ impl Kept {
         let open = |(number, backend): &(usize, Backend)| -> Result<Added, RunError> {
             let mut queues = files_and_taps(std::slice::from_ref(backend), config, folder, None)?;
             let means = match filter {
-                Some(filter) => means(0, backend, config, (filter, None), &mut queues)?,
+                Some(filter) => means(0, backend, config, (filter, None, self.gate.as_ref()), &mut queues)?,
                 None => None,
             };
             let device = means.map(|means| DevicePort::new(*number, backend, means));
@@ -456,6 +494,10 @@ impl Kept {
             for (sink, mailbox) in queues.sinks.into_iter().flatten().zip(&self.mailboxes[1]) {
                 mailbox.put(port, End::Sink(sink));
             }
+            let entrances = queues.entrances.into_iter().flat_map(Entrances::into_iter);
+            for (entrance, mailbox) in entrances.zip(&self.mailboxes[1]) {
+                mailbox.put(port, End::Entrance(Some(entrance)));
+            }
             self.taps.extend(queues.taps);
             self.devices.extend(device);
         }
@@ -464,7 +506,13 @@ impl Kept {
     /// Closes the ports that a reload removes. The kernel forwards what arrives there from now on.
     pub(super) fn remove(&mut self, change: &Change) {
         for &(port, ref backend) in &change.removed {
+            let has_gate = self.devices.iter().any(|device| device.port == port && device.gate.is_some());
             self.devices.retain(|device| device.port != port);
+            if has_gate {
+                let thread = |number: usize| self.mailboxes[number].iter();
+                thread(0).for_each(|mailbox| mailbox.put(port, End::Beside(None)));
+                thread(1).for_each(|mailbox| mailbox.put(port, End::Entrance(None)));
+            }
             self.taps.retain(|tap| tap.0 != backend.device());
             if let (Backend::Xdp { .. }, Some(opener)) = (backend, &mut self.opener) {
                 opener.forget(port);
@@ -491,9 +539,17 @@ impl Kept {
             if let (Means::Packet { receive, .. }, Some(at)) = (&port.means, port.at) {
                 receive.iter().for_each(|socket| socket.end(at.index));
             }
+            if let Some(gate) = &port.gate {
+                let _ = gate.set(GateState::Open);
+                let beside = gate.beside().zip(port.at);
+                beside.into_iter().for_each(|(socket, at)| socket.end(at.index));
+            }
         }
         // Detaching takes the kernel milliseconds.
-        self.devices.iter_mut().for_each(|port| port.guard = Guard::Open);
+        for port in &mut self.devices {
+            port.guard = Guard::Open;
+            port.gate.iter_mut().for_each(PortGate::detach);
+        }
     }
 
     /// Offers descriptors of devices to a router that takes over.
@@ -514,6 +570,9 @@ impl Kept {
                 (Means::Xdp { .. }, Guard::Program(link)) => offer(Given::Program { device }, link.as_fd())?,
                 (Means::Xdp { .. }, _) => {}
             }
+            if let Some(socket) = port.gate.as_ref().and_then(PortGate::beside) {
+                offer(Given::Packets { device }, socket.as_fd())?;
+            }
         }
         Ok(())
     }
@@ -522,6 +581,9 @@ impl Kept {
     /// be closed, because packets of the others leave by it.
     pub(super) fn release(&mut self) {
         let Some(opener) = &mut self.opener else { return };
+        for port in self.devices.iter().filter(|port| matches!(port.means, Means::Xdp { .. })) {
+            let _ = port.gate.as_ref().map(|gate| gate.set(GateState::ClosedToMachine));
+        }
         let ports = self.devices.iter().filter_map(|port| match &port.means {
             Means::Xdp { redirect, .. } => Some((port.port, redirect)),
             Means::Packet { .. } => None,
@@ -548,10 +610,12 @@ impl Kept {
             match &port.means {
                 Means::Packet { receive, .. } => {
                     receive.iter().for_each(|socket| _ = socket.take_frames());
+                    let _ = port.gate.as_ref().map(PortGate::close);
                 }
                 // Its sockets may be closed: the device is taken up as if it were new.
                 Means::Xdp { .. } => {
                     port.guard = Guard::Open;
+                    port.gate.iter_mut().for_each(PortGate::detach);
                     port.at = None;
                 }
             }
@@ -759,6 +823,8 @@ pub(super) fn files_and_taps(
         mailboxes: mailboxes(config),
         taps: Vec::new(),
         later: Vec::new(),
+        entrances: Vec::new(),
+        beside: Vec::new(),
     };
     for (number, backend) in ports.iter().enumerate() {
         let mut taps = Vec::new();
@@ -838,9 +904,13 @@ pub(super) fn rings(
     let mut filter = filter.map_err(machine_error("loading the filter"))?;
     filter.set_addresses(locals.iter().copied()).map_err(machine_error("addresses of the filter"))?;
     kept.bridge = config.bridge;
+    kept.gate = match config.gate {
+        true => Some(Arc::new(filter.gate().map_err(machine_error("gate of filter.local and policers"))?)),
+        false => None,
+    };
     memory(ports, machine, config, queues, kept)?;
     for (number, backend) in ports.iter().enumerate() {
-        let loading = (&filter, kept.fast.as_mut());
+        let loading = (&filter, kept.fast.as_mut(), kept.gate.as_ref());
         let Some(means) = means(number, backend, config, loading, queues)? else { continue };
         let device = backend.device();
         let mut port = DevicePort::new(number, backend, means);
@@ -873,16 +943,29 @@ fn means(
     number: usize,
     backend: &Backend,
     config: &Config,
-    (filter, fast): (&Filter, Option<&mut Fast>),
+    (filter, fast, gate): (&Filter, Option<&mut Fast>, Option<&Arc<Gate>>),
     queues: &mut Queues,
-) -> Result<Option<Means>, RunError> {
+) -> Result<Option<(Means, Option<PortGate>)>, RunError> {
+    let gate = match gate.filter(|_| config.has_gate(backend)) {
+        Some(gate) => {
+            let opened = PortGate::open(gate, backend, config.threads);
+            let opened = opened.map_err(machine_error(format!("gate of {}", backend.device())));
+            let (gate, entrances, ring) = opened?;
+            queues.entrances.resize_with(config.threads, Entrances::default);
+            queues.entrances.iter_mut().zip(entrances).for_each(|(all, one)| all.set(number, Some(one)));
+            queues.beside.extend(ring.map(|ring| (number, ring)));
+            Some(gate)
+        }
+        None => None,
+    };
     match backend {
         Backend::Packet { device, frames } => {
             let ring = |error| RunError::Machine(format!("rings of {device}"), error);
             let (mut receive, mut transmit) = (Vec::new(), Vec::new());
             for sources in &mut queues.sources {
                 let opened = Receive::open(*frames).map_err(ring)?;
-                receive.push(opened.socket().map_err(ring)?);
+                let sieve = if gate.is_some() { WITHOUT_RETURNED } else { &[] };
+                receive.push(opened.socket().map_err(ring)?.through(sieve));
                 sources[number] = Source::Packet(opened);
             }
             for (thread, sinks) in queues.sinks.iter_mut().enumerate() {
@@ -892,7 +975,7 @@ fn means(
                     sinks[number] = Sink::Packet(opened);
                 }
             }
-            Ok(Some(Means::Packet { frames: *frames, receive, transmit, joined: false }))
+            Ok(Some((Means::Packet { frames: *frames, receive, transmit, joined: false }, gate)))
         }
         Backend::Xdp { device, frames, mode, fast: is_fast } => {
             let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
@@ -903,7 +986,7 @@ fn means(
             let redirect = redirect.map_err(machine_error(format!("program of AF_XDP for {device}")))?;
             let wanted = wanted(number, *frames, config);
             let threads = wanted.queues;
-            Ok(Some(Means::Xdp { wanted, mode: *mode, redirect, threads }))
+            Ok(Some((Means::Xdp { wanted, mode: *mode, redirect, threads }, gate)))
         }
         _ => Ok(None),
     }

@@ -98,7 +98,9 @@ pub(super) fn plan(
     let backends = ports(config);
     let port = |backend: &Backend| {
         let mut port = Port::new(backend.device(), backend.has_host());
-        port.past = matches!(backend, Backend::Packet { .. });
+        let has_gate = config.has_gate(backend);
+        port.past = matches!(backend, Backend::Packet { .. }) && !has_gate;
+        port.host |= has_gate;
         port
     };
     let mut plan = Plan {

@@ -94,6 +94,7 @@ pub(super) fn jobs(
     counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
     alarms: &mut Vec<Alarm>,
 ) -> std::io::Result<Vec<ThreadJob>> {
+    let mut queues = queues;
     alarms.extend(queues.mailboxes().cloned().map(Alarm::Mailbox));
     let (count, ports) = (workers.len(), rings.ports.len());
     let workers = workers.into_iter().enumerate();
@@ -108,10 +109,13 @@ pub(super) fn jobs(
             }
         }
         Shape::Two { receive } => {
+            let entrances = queues.take_entrances();
             let stages = stage::two(&rings.ports, [receive, count], rings.symmetric, counters)?;
             let (sources, sinks) = queues.apart();
             receivers(&mut jobs, stages.receive, sources, common);
-            for (((number, worker), ends), sinks) in workers.zip(stages.workers).zip(sinks) {
+            let workers = workers.zip(stages.workers).zip(sinks).zip(entrances);
+            for ((((number, worker), mut ends), sinks), entrances) in workers {
+                ends.set_entrances(entrances);
                 alarms.push(Alarm::Sleeper(Arc::clone(ends.sleeper())));
                 let common = common.clone();
                 jobs.push(ThreadJob::new(format!("worker {number}"), move || {
@@ -127,6 +131,7 @@ pub(super) fn jobs(
             }
         }
         Shape::Three { receive, send } => {
+            let entrances = queues.take_entrances();
             let threads = [receive, count, send];
             let stages = stage::three(&rings.ports, threads, rings.symmetric, counters)?;
             let (sources, sinks) = queues.apart();
@@ -134,7 +139,8 @@ pub(super) fn jobs(
             // instead.
             let files = sources.iter().any(Ports::has_files);
             receivers(&mut jobs, stages.receive, sources, common);
-            for ((number, worker), mut io) in workers.zip(stages.workers) {
+            for (((number, worker), mut io), entrances) in workers.zip(stages.workers).zip(entrances) {
+                io.set_entrances(entrances);
                 alarms.push(Alarm::Sleeper(Arc::clone(io.sleeper())));
                 let common = common.clone();
                 jobs.push(ThreadJob::new(format!("worker {number}"), move || {

@@ -22,6 +22,8 @@ pub struct Port {
     pub name: String,
     /// Whether frames can be given to the kernel of the machine.
     pub host: bool,
+    /// Whether frames of VLANs can be given to it too.
+    pub host_vlans: bool,
     /// Whether the kernel takes the frames of its own interface in any case. Policers leave these alone, because they cannot hold them back.
     pub past: bool,
     untagged: u16,
@@ -32,7 +34,7 @@ impl Port {
     /// Makes a port without interfaces.
     #[must_use]
     pub fn new(name: impl Into<String>, host: bool) -> Self {
-        Self { name: name.into(), host, past: false, untagged: NONE, tagged: None }
+        Self { name: name.into(), host, host_vlans: host, past: false, untagged: NONE, tagged: None }
     }
 
     /// Assigns the frames of a VLAN to an interface. VLAN 0 means frames without a tag.
@@ -247,6 +249,14 @@ pub struct Fabric {
 }
 
 impl Fabric {
+    /// Returns whether the frames of an interface can be given to the kernel of the machine.
+    #[must_use]
+    pub fn has_host(&self, interface: u16) -> bool {
+        let interface = &self.interfaces[usize::from(interface)];
+        let port = &self.ports[interface.port];
+        port.host && (interface.vlan == 0 || port.host_vlans)
+    }
+
     /// Returns the same fabric with these next hops.
     #[must_use]
     pub fn with_hops(&self, hops: &[Option<Hop>]) -> Self {

@@ -139,7 +139,7 @@ impl Worker {
             return self.refuse(io, port, item, refused, now_ns);
         }
         if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
-            return self.deliver(io, port, item.index, DropReason::NoHost);
+            return self.deliver(io, port, item, DropReason::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];
         let Some(len) = reply(&self.fabric, item, packet, &mut self.message) else {

@@ -59,8 +59,8 @@ impl KnownPacket<'_> {
 
     /// Predicts the end of a frame that is not looked up.
     fn unrouted(&self, class: Class) -> Sighting {
-        let port = &self.fabric.ports[self.fabric.interfaces[usize::from(self.item.interface)].port];
-        let given = |otherwise| if port.host { Fate::Delivered } else { Fate::Dropped(otherwise) };
+        let has_host = self.fabric.has_host(self.item.interface);
+        let given = |otherwise| if has_host { Fate::Delivered } else { Fate::Dropped(otherwise) };
         match class {
             Class::Host(otherwise) => self.sighting(given(otherwise)),
             Class::HostIp(otherwise) => {

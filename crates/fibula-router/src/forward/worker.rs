@@ -401,11 +401,11 @@ impl Worker {
             match class {
                 Ok(Class::Route) => {}
                 Ok(Class::Host(otherwise)) => match self.police_frame(io, item, index, now_ns) {
-                    Ok(()) => self.deliver(io, port, index, otherwise),
+                    Ok(()) => self.deliver(io, port, item, otherwise),
                     Err(reason) => counters.drop(reason),
                 },
                 Ok(Class::HostIp(otherwise)) => match self.judge_local(io, item, now_ns) {
-                    Ok(()) => self.deliver(io, port, index, otherwise),
+                    Ok(()) => self.deliver(io, port, item, otherwise),
                     Err(refused) => self.refuse(io, port, item, refused, now_ns),
                 },
                 Ok(Class::Arp(interface, start)) => {
@@ -532,11 +532,11 @@ impl Worker {
     }
 
     /// Gives a frame to the machine's kernel, or drops it if the port has none.
-    pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, index: usize, otherwise: DropReason) {
+    pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, item: &Item, otherwise: DropReason) {
         let counters = &self.counters[port];
-        if !self.fabric.ports[port].host {
+        if !self.fabric.has_host(item.interface) {
             counters.drop(otherwise);
-        } else if io.deliver(index, port) {
+        } else if io.deliver(item.index, port) {
             counters.delivered.add(1);
         } else {
             counters.drop(DropReason::HostFull);

@@ -5,6 +5,8 @@ pub mod dpdk;
 #[cfg(not(all(target_os = "linux", feature = "dpdk")))]
 #[path = "dpdk/absent.rs"]
 pub mod dpdk;
+#[cfg(target_os = "linux")]
+pub mod entrance;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod packet;

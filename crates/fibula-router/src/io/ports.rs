@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::kernel::bell::Bell;
 use crate::kernel::sys;
 
+use super::entrance::{Entrance, Entrances};
 use super::packet::{Receive, Transmit};
 use super::tap::{Tap, TapSender};
 use super::xdp::{self, Xdp};
@@ -235,6 +236,10 @@ pub enum End {
     Sink(Sink),
     /// Sockets of AF_XDP.
     Sockets(xdp::Ends),
+    /// A further source, of the frames that a gate keeps from the kernel.
+    Beside(Option<Receive>),
+    /// The way of such frames back to the kernel.
+    Entrance(Option<Entrance>),
 }
 
 /// New ends of ports, on their way to a thread that runs.
@@ -283,6 +288,9 @@ pub struct Ports {
     sinks: Vec<Sink>,
     common: Option<Box<Common>>,
     current: usize,
+    /// Further sources of ports. The source of a port and that beside it change places from burst to burst.
+    beside: Vec<(usize, Source)>,
+    entrances: Entrances,
 }
 
 impl Ports {
@@ -325,6 +333,8 @@ impl Ports {
                 (End::Sink(sink), _) => self.sinks[port] = sink,
                 (End::Sockets(ends), Some(Common::Xdp(xdp))) => xdp.replace(port, ends),
                 (End::Sockets(_), _) => {}
+                (End::Beside(ring), _) => self.set_beside(port, ring),
+                (End::Entrance(entrance), _) => self.entrances.set(port, entrance),
             }
         }
         // An end that is put meanwhile may be counted after it was taken; the count is right again then.
@@ -334,6 +344,49 @@ impl Ports {
     /// Sets the back end that the ports share.
     pub fn set_common(&mut self, common: Common) {
         self.common = Some(Box::new(common));
+    }
+
+    /// Sets the further source of a port, or takes it away.
+    pub fn set_beside(&mut self, port: usize, ring: Option<Receive>) {
+        // The source of before may be the further one.
+        if let Some(at) = self.beside.iter().position(|beside| beside.0 == port) {
+            let (_, other) = self.beside.remove(at);
+            if let (Source::Packet(_), Source::Common) = (&self.sources[port], &other) {
+                self.sources[port] = other;
+            }
+        }
+        self.beside.extend(ring.map(|ring| (port, Source::Packet(ring))));
+    }
+
+    /// Sets the ways of frames back to the kernel.
+    pub fn set_entrances(&mut self, entrances: Entrances) {
+        self.entrances = entrances;
+    }
+
+    /// Receives from the sources of a port that has two, in turn.
+    #[cold]
+    fn receive_in_turn(&mut self, port: usize) -> usize {
+        let Some(at) = self.beside.iter().position(|beside| beside.0 == port) else {
+            return self.receive_from(port);
+        };
+        for _ in 0..2 {
+            std::mem::swap(&mut self.sources[port], &mut self.beside[at].1);
+            let received = self.receive_from(port);
+            if received > 0 {
+                return received;
+            }
+        }
+        0
+    }
+
+    fn receive_from(&mut self, port: usize) -> usize {
+        match &mut self.sources[port] {
+            Source::Packet(ring) => ring.receive(),
+            Source::Tap(tap) => tap.receive(),
+            Source::File(input) => input.receive(),
+            Source::Common => self.common.as_mut().map_or(0, |common| common.receive(port)),
+            Source::None => 0,
+        }
     }
 
     /// Returns whether some ports can only be polled, because there is no descriptor to wait on.
@@ -353,7 +406,8 @@ impl Ports {
         };
         let bell = self.mailbox.bell.as_ref();
         put(bell.map_or(-1, AsRawFd::as_raw_fd));
-        for (port, source) in self.sources.iter().enumerate() {
+        let beside = self.beside.iter().map(|(port, source)| (*port, source));
+        for (port, source) in self.sources.iter().enumerate().chain(beside) {
             match source {
                 Source::Packet(ring) => put(ring.as_raw_fd()),
                 Source::Tap(tap) => put(tap.as_raw_fd()),
@@ -416,11 +470,16 @@ impl Ports {
 
     /// Returns the number of frames lost since the last call because the kernel had no free slot.
     pub fn take_lost(&mut self, port: usize) -> u64 {
-        match (&self.sources[port], &mut self.common) {
-            (Source::Packet(ring), _) => ring.take_lost(),
-            (Source::Common, Some(common)) => common.take_lost(port),
-            _ => 0,
+        let beside = self.beside.iter().filter(|beside| beside.0 == port).map(|beside| &beside.1);
+        let mut lost = 0;
+        for source in [&self.sources[port]].into_iter().chain(beside) {
+            lost += match (source, &mut self.common) {
+                (Source::Packet(ring), _) => ring.take_lost(),
+                (Source::Common, Some(common)) => common.take_lost(port),
+                _ => 0,
+            };
         }
+        lost
     }
 
     /// Writes buffered bytes.
@@ -478,13 +537,7 @@ impl Ports {
 impl Io for Ports {
     fn receive(&mut self, port: usize) -> usize {
         self.current = port;
-        match &mut self.sources[port] {
-            Source::Packet(ring) => ring.receive(),
-            Source::Tap(tap) => tap.receive(),
-            Source::File(input) => input.receive(),
-            Source::Common => self.common.as_mut().map_or(0, |common| common.receive(port)),
-            Source::None => 0,
-        }
+        if self.beside.is_empty() { self.receive_from(port) } else { self.receive_in_turn(port) }
     }
 
     fn frame(&mut self, index: usize) -> Received<'_> {
@@ -537,6 +590,13 @@ impl Io for Ports {
     }
 
     fn deliver(&mut self, index: usize, port: usize) -> bool {
+        let frame = match (&mut self.sources[self.current], &mut self.common) {
+            (Source::Common, Some(common)) => common.frame(index),
+            (source, _) => source.frame(index),
+        };
+        if let Some(given) = self.entrances.give(port, &frame) {
+            return given;
+        }
         match (&self.sources[self.current], &mut self.common) {
             // The kernel has the original of each frame of a packet socket.
             (Source::Packet(_), _) => true,

@@ -5,6 +5,7 @@ pub(super) const MOVE: u8 = 0xbf;
 pub(super) const MOVE_VALUE: u8 = 0xb7;
 pub(super) const ADD_VALUE: u8 = 0x07;
 pub(super) const AND_VALUE: u8 = 0x57;
+pub(super) const SHIFT_RIGHT: u8 = 0x77;
 pub(super) const LOAD_WORD: u8 = 0x61;
 pub(super) const LOAD_HALF: u8 = 0x69;
 pub(super) const LOAD_BYTE: u8 = 0x71;
@@ -31,6 +32,8 @@ pub(super) enum Label {
     V6,
     Find,
     Take,
+    Own,
+    Kept,
     Pass,
 }
 

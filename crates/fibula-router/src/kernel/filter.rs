@@ -35,6 +35,7 @@ use super::assembler::{
     MOVE_VALUE, STACK, STORE_DOUBLE_VALUE, STORE_WORD,
 };
 use super::fast::{Fast, FastProgram};
+use super::gate::Gate;
 use crate::config::release;
 
 /// Flags of a link of XDP: in the kernel's own code, and in the driver.
@@ -48,9 +49,9 @@ const ADDRESSES: u32 = 16_384;
 /// Helper: copies bytes of the frame.
 const LOAD_BYTES: i32 = 26;
 /// Result: pass the frame to the next program, or to the kernel.
-const PASS: i32 = -1;
+pub(super) const PASS: i32 = -1;
 /// Result: drop the frame.
-const SHOT: i32 = 2;
+pub(super) const SHOT: i32 = 2;
 
 /// One filter for all devices; they share the list of addresses.
 #[derive(Debug)]
@@ -122,6 +123,14 @@ impl Filter {
         let code = code(addresses.as_fd().as_raw_fd());
         let program = Program::load(ProgramKind::Ingress, name, &code, &[])?;
         Ok(Self { addresses: Arc::new(addresses), program, present: Vec::new(), everything })
+    }
+
+    /// Loads the gate of packets for the machine.
+    ///
+    /// # Errors
+    /// Without the capabilities CAP_BPF and CAP_NET_ADMIN, without /dev/net/tun, and on kernels before 6.6.
+    pub fn gate(&self) -> io::Result<Gate> {
+        Gate::load(&self.addresses)
     }
 
     /// Attaches the filter to a device, by its number. It is switched off.
@@ -339,7 +348,7 @@ fn drop_if_on(asm: &mut Assembler, addresses: i32) {
 }
 
 /// Copies bytes of the frame to the stack. A frame that is too short passes.
-fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
+pub(super) fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
     asm.put(MOVE, 1, 6, 0, 0);
     asm.put(MOVE_VALUE, 2, 0, 0, offset);
     asm.put(MOVE, 3, STACK, 0, 0);

@@ -31,6 +31,8 @@ use std::sync::Arc;
 use crate::count::PortCounters;
 use crate::drops::DropReason;
 use crate::io::dpdk::Pool;
+#[cfg(target_os = "linux")]
+use crate::io::entrance::Entrances;
 use crate::io::{BURST, Io, Offload, Received};
 use crate::packet::ethernet::Header;
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
@@ -64,6 +66,8 @@ pub struct Staged<O> {
     /// The ring of the port that was read last.
     turn: usize,
     sleeper: Arc<Sleeper>,
+    #[cfg(target_os = "linux")]
+    entrances: Entrances,
     out: O,
 }
 
@@ -257,13 +261,24 @@ impl Staged<()> {
             port: 0,
             turn: 0,
             sleeper: Arc::default(),
+            #[cfg(target_os = "linux")]
+            entrances: Entrances::default(),
             out: (),
         }
     }
 
     fn with<O>(self, out: O) -> Staged<O> {
-        let Self { inputs, kernel, burst, port, turn, sleeper, out: () } = self;
-        Staged { inputs, kernel, burst, port, turn, sleeper, out }
+        Staged {
+            inputs: self.inputs,
+            kernel: self.kernel,
+            burst: self.burst,
+            port: self.port,
+            turn: self.turn,
+            sleeper: self.sleeper,
+            #[cfg(target_os = "linux")]
+            entrances: self.entrances,
+            out,
+        }
     }
 
     /// Lets the worker send by itself, through `io`.
@@ -283,6 +298,12 @@ impl<O> Staged<O> {
     #[must_use]
     pub fn sleeper(&self) -> &Arc<Sleeper> {
         &self.sleeper
+    }
+
+    /// Sets the ways of frames back to the kernel.
+    #[cfg(target_os = "linux")]
+    pub fn set_entrances(&mut self, entrances: Entrances) {
+        self.entrances = entrances;
     }
 
     /// Returns whether no frame waits in a ring.
@@ -330,7 +351,12 @@ impl<O: Out> Io for Staged<O> {
         self.out.emit(port, parts, offload)
     }
 
-    fn deliver(&mut self, _index: usize, port: usize) -> bool {
+    fn deliver(&mut self, index: usize, port: usize) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(given) = self.entrances.give(port, &self.burst[index].frame()) {
+            return given;
+        }
+        let _ = index;
         self.kernel[port]
     }
 

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use fibula_router::acl::{Action, Field, HeaderFields, LogRate, PrefixLists, Rule, RuleSet};
 use fibula_router::drops::DropReason;
+use fibula_router::forward::fabric::Hop;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Limits;
+use fibula_router::packet::checksum;
 
 use crate::support::frames::build;
 use crate::support::network::{self, Network};
@@ -460,6 +462,86 @@ fn bursts_are_filtered_as_the_oracle_does() {
         refused += (denied + rejected) as usize;
     }
     assert!(forwarded > 3_000 && refused > 3_000, "{forwarded} {refused}");
+}
+
+/// Returns a frame with what is to hide its headers: a tag of no VLAN, options, headers of extensions. Also returns how many bytes the
+/// packet is longer.
+fn disguised(random: &mut Random, mut frame: Vec<u8>, v6: bool) -> (Vec<u8>, u16) {
+    let (mut added, count) = (0, random.below(3));
+    for number in 0..count {
+        if v6 {
+            // Options of hops are allowed right after the header alone, so the last one that is put there may be of them.
+            let kind = if number + 1 == count && random.once_in(2) { 0 } else { 60 };
+            let next = std::mem::replace(&mut frame[14 + 6], kind);
+            let padding = [next, 0, 1, 4, 0, 0, 0, 0];
+            frame.splice(14 + 40..14 + 40, padding);
+            added += 8;
+        } else {
+            frame.splice(14 + 20..14 + 20, [1; 4]);
+            frame[14] += 1;
+            added += 4;
+        }
+    }
+    let at = if v6 { 14 + 4 } else { 14 + 2 };
+    let len = u16::from_be_bytes([frame[at], frame[at + 1]]) + added;
+    frame[at..at + 2].copy_from_slice(&len.to_be_bytes());
+    if !v6 {
+        frame[14 + 10..14 + 12].fill(0);
+        let header = 4 * usize::from(frame[14] & 15);
+        let sum = !checksum::sum(&frame[14..14 + header], 0);
+        frame[14 + 10..14 + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+    if random.once_in(3) {
+        frame.splice(12..12, [0x81, 0, 0x60, 0]);
+    }
+    (frame, added)
+}
+
+#[test]
+fn packets_to_the_machine_reach_it_as_the_oracle_decides() {
+    const HOST: usize = 3;
+    let mut random = Random::new(44);
+    let (mut reached, mut refused) = (0, 0);
+    for _ in 0..150 {
+        let mut model = Model::random(&mut random);
+        // By which interface they leave is for packets that are forwarded.
+        let is_out = |wanted: &Wanted| matches!(wanted, Wanted::Name(Field::Out, ..));
+        model.rules.retain(|rule| !rule.1.iter().any(is_out));
+        let mut fabric = network::fabric();
+        let local = fabric.hops.iter().position(|hop| *hop == Some(Hop::Local)).unwrap() as u32;
+        for prefix in ["198.51.0.0/24", "198.51.1.0/24", "2001:db8:100::/63"] {
+            network::route(&fabric, 0, prefix, local);
+        }
+        let input = fabric.interfaces.iter().position(|interface| interface.port == HOST).unwrap() as u16;
+        let rules = Arc::new(model.compile());
+        fabric.local_rules = Some(Arc::clone(&rules));
+        fabric.icmp_rate = (0, 0);
+        let mut network = Network::with(fabric, Limits::default());
+        let (mut denied, mut rejected, mut wanted) = (0, 0, Vec::new());
+        for _ in 0..130 {
+            let (packet, words) = packet(&mut random);
+            let frame = build(&format!("eth R3 E / {words}"), &[]).bytes;
+            let (frame, added) = disguised(&mut random, frame, packet.v6);
+            let packet = HeaderFields { input, length: packet.length + added, ..packet };
+            match model.judge(&packet).1 {
+                Action::Deny => denied += 1,
+                Action::Reject => rejected += 1,
+                _ => wanted.push(frame.clone()),
+            }
+            network.io.ports[HOST].input.push_back(Frame::from(frame));
+        }
+        network.run();
+        network.check();
+        let (totals, text) = (network.totals(HOST), model.text(&rules));
+        let delivered: Vec<Vec<u8>> =
+            network.io.ports[HOST].delivered.iter().map(|frame| frame.bytes.clone()).collect();
+        assert_eq!(delivered, wanted, "{text}");
+        assert_eq!(totals.dropped[DropReason::FilterDeny.index()], denied, "{text}");
+        assert_eq!(totals.dropped[DropReason::FilterReject.index()], rejected, "{text}");
+        reached += wanted.len();
+        refused += (denied + rejected) as usize;
+    }
+    assert!(reached > 3_000 && refused > 3_000, "{reached} {refused}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod bench;
+mod gate;
 mod random;
 #[path = "../support/mod.rs"]
 mod support;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         trial("changes", changes),
         trial("groups", groups),
         trial("rules", rules),
+        gate_trial(),
     ];
     for seed in 0..3 {
         trials.push(trial(&format!("random/{seed}"), move || random_frames(seed, None, 2000).map(drop)));
@@ -46,6 +48,16 @@ fn trial(name: &str, run: impl FnOnce() -> Result<(), String> + Send + 'static) 
     Trial::ignorable_test(name, move || match no_bpf() {
         Some(why) => Ok(Completion::ignored_with(why)),
         None => run().map(|()| Completion::Completed).map_err(Failed::from),
+    })
+}
+
+fn gate_trial() -> Trial {
+    Trial::ignorable_test("gate", || match no_bpf() {
+        Some(why) => Ok(Completion::ignored_with(why)),
+        None if !std::path::Path::new("/dev/net/tun").exists() => {
+            Ok(Completion::ignored_with("no /dev/net/tun"))
+        }
+        None => gate::random_frames().map(|()| Completion::Completed).map_err(Failed::from),
     })
 }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
+use crate::kernel::gate::Sieve;
 use crate::kernel::sys::{self, Slots};
 
 use super::{BURST, Offload, Received};
@@ -44,7 +45,7 @@ const WRONG_FORMAT: u32 = 4;
 const RETURN_NOTHING: (u16, u8, u8, u32) = (6, 0, 0, 0);
 
 /// Bytes of `struct virtio_net_hdr`.
-const VNET: usize = 10;
+pub(super) const VNET: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 /// Where a frame to send begins in its slot: after `struct tpacket2_hdr`.
 const SEND_AT: usize = 32;
@@ -86,6 +87,8 @@ fn ring(fd: &OwnedFd, option: i32, frames: usize) -> io::Result<Slots> {
 pub struct Socket {
     fd: OwnedFd,
     protocol: u16,
+    /// The frames that it takes; all if this is empty.
+    sieve: Sieve,
 }
 
 impl AsFd for Socket {
@@ -98,7 +101,19 @@ impl Socket {
     /// Has the socket of a receive ring of another router, which gave this descriptor.
     #[must_use]
     pub const fn inherited(fd: OwnedFd) -> Self {
-        Self { fd, protocol: ETH_P_ALL }
+        Self { fd, protocol: ETH_P_ALL, sieve: &[] }
+    }
+
+    /// Lets a receive ring take the frames alone that pass a filter, from the next [`take_frames`](Self::take_frames) on.
+    #[must_use]
+    pub fn through(self, sieve: Sieve) -> Self {
+        Self { sieve, ..self }
+    }
+
+    /// Returns the filter of the frames that it takes.
+    #[must_use]
+    pub const fn sieve(&self) -> Sieve {
+        self.sieve
     }
 
     /// Moves the ring to another device. A socket whose device was deleted has none, and serves the new one from here on.
@@ -134,8 +149,11 @@ impl Socket {
     /// Lets a receive ring take frames again after [`refuse_frames`](Self::refuse_frames), at once.
     ///
     /// # Errors
-    /// When there is no filter.
+    /// When there is no filter, and when the kernel has no memory for another one.
     pub fn take_frames(&self) -> io::Result<()> {
+        if !self.sieve.is_empty() {
+            return sys::set_filter(self.fd.as_fd(), self.sieve);
+        }
         sys::set_number(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0)
     }
 
@@ -164,7 +182,7 @@ impl Receive {
     /// # Errors
     /// When the process has no more descriptors.
     pub fn socket(&self) -> io::Result<Socket> {
-        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL })
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: ETH_P_ALL, sieve: &[] })
     }
 
     /// Opens a ring of at least `frames` frames, which takes none before [`Socket::move_to`].
@@ -255,7 +273,7 @@ fn offload(vnet: &[u8; VNET], frame: &[u8]) -> Offload {
 }
 
 /// Writes a `struct virtio_net_hdr` for a frame with a header of `link` bytes.
-fn vnet(offload: &Offload, link: u16) -> [u8; VNET] {
+pub(super) fn vnet(offload: &Offload, link: u16) -> [u8; VNET] {
     let mut vnet = [0; VNET];
     if offload.partial_checksum() {
         vnet[0] = NEEDS_CHECKSUM;
@@ -285,7 +303,7 @@ impl Transmit {
     /// # Errors
     /// When the process has no more descriptors.
     pub fn socket(&self) -> io::Result<Socket> {
-        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0 })
+        Ok(Socket { fd: self.fd.try_clone()?, protocol: 0, sieve: &[] })
     }
 
     /// Opens a ring of at least `frames` frames, which sends nothing before [`Socket::move_to`].
