@@ -8,9 +8,6 @@ use crate::io::entrance::{Entrance, EntranceSocket};
 use crate::io::packet::{Receive, Socket};
 use crate::kernel::gate::{Gate, GateAt, GateState, KEPT};
 
-/// Frames of the ring beside AF_XDP sockets.
-const FRAMES: usize = 128;
-
 /// The gate of a port.
 #[derive(Debug)]
 pub(super) struct PortGate {
@@ -32,7 +29,10 @@ impl PortGate {
     ) -> io::Result<(Self, Vec<Entrance>, Option<Receive>)> {
         let opened: Vec<_> = (0..threads).map(|_| Entrance::open(gate)).collect::<io::Result<_>>()?;
         let (ends, entrances) = opened.into_iter().unzip();
-        let ring = matches!(backend, Backend::Xdp { .. }).then(|| Receive::open(FRAMES)).transpose()?;
+        let ring = match backend {
+            Backend::Xdp { frames, .. } => Some(Receive::open(*frames)?),
+            _ => None,
+        };
         let beside = ring.as_ref().map(Receive::socket).transpose()?.map(|socket| socket.through(KEPT));
         Ok((Self { gate: Arc::clone(gate), entrances, beside, at: None }, ends, ring))
     }
