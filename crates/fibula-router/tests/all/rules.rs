@@ -509,7 +509,7 @@ fn packets_to_the_machine_reach_it_as_the_oracle_decides() {
         model.rules.retain(|rule| !rule.1.iter().any(is_out));
         let mut fabric = network::fabric();
         let local = fabric.hops.iter().position(|hop| *hop == Some(Hop::Local)).unwrap() as u32;
-        for prefix in ["198.51.0.0/24", "198.51.1.0/24", "2001:db8:100::/63"] {
+        for prefix in ["198.51.0.0/24", "198.51.1.0/24", "2001:db8:100::/64", "2001:db8:100:1::/64"] {
             network::route(&fabric, 0, prefix, local);
         }
         let input = fabric.interfaces.iter().position(|interface| interface.port == HOST).unwrap() as u16;
