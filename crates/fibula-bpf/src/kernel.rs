@@ -218,7 +218,7 @@ impl Program {
         Ok((verdict, out))
     }
 
-    /// Runs the program once with a frame and what else it sees of it, such as a `struct __sk_buff`, which the kernel then has as the
+    /// Runs the program once with a frame and the context of it, such as a `struct __sk_buff`, which the kernel then has as the
     /// program left it. Returns the verdict.
     ///
     /// # Errors

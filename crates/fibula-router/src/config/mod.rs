@@ -453,7 +453,7 @@ impl Config {
         self.interfaces.append(&mut new);
     }
 
-    /// Returns whether a port has a gate: the router judges what its device receives for the machine.
+    /// Returns whether a port has a gate: the router judges the packets that its device receives for the machine.
     #[must_use]
     pub fn has_gate(&self, backend: &Backend) -> bool {
         let mut lines = self.interfaces.iter().filter(|line| line.backend == *backend && !line.removed);

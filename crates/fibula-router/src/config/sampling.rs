@@ -33,7 +33,7 @@ const TEMPLATES: u32 = 60;
 /// Bytes of a message: with the headers of IPv6 and UDP, the 1,280 bytes that any link of IPv6 takes (RFC 8200, section 5).
 const MESSAGE_BYTES: usize = 1232;
 
-/// What is sampled, and who is told.
+/// The packets that are sampled, and their collectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingPlan {
     /// One of so many packets is drawn.

@@ -1,10 +1,10 @@
-//! The gate of a port: what the control thread does with it when the port's device comes and goes.
+//! The gate of a port: opened, moved and closed by the control thread when the port's device comes and goes.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::config::Backend;
-use crate::io::entrance::{Entrance, EntranceSocket};
+use crate::io::entrance::{EntranceSocket, WayBack};
 use crate::io::packet::{Receive, Socket};
 use crate::kernel::gate::{Gate, GateAt, GateState, KEPT};
 
@@ -20,14 +20,14 @@ pub(super) struct PortGate {
 }
 
 impl PortGate {
-    /// Opens what a port needs, before it has its device. Returns the ends for `threads` threads that look up, and the ring for the first
+    /// Opens the sockets of a port, before it has its device. Returns the ends for `threads` threads that look up, and the ring for the first
     /// thread that receives.
     pub(super) fn open(
         gate: &Arc<Gate>,
         backend: &Backend,
         threads: usize,
-    ) -> io::Result<(Self, Vec<Entrance>, Option<Receive>)> {
-        let opened: Vec<_> = (0..threads).map(|_| Entrance::open(gate)).collect::<io::Result<_>>()?;
+    ) -> io::Result<(Self, Vec<WayBack>, Option<Receive>)> {
+        let opened: Vec<_> = (0..threads).map(|_| WayBack::open(gate)).collect::<io::Result<_>>()?;
         let (ends, entrances) = opened.into_iter().unzip();
         let ring = match backend {
             Backend::Xdp { frames, .. } => Some(Receive::open(*frames)?),

@@ -140,7 +140,7 @@ pub(super) struct Kept {
     pool: Option<dpdk::Pool>,
     /// Maps that the programs that forward share.
     pub(super) fast: Option<Fast>,
-    /// What keeps packets for the machine from the kernel until they are judged.
+    /// The gate, which keeps packets for the machine from the kernel until they are judged.
     gate: Option<Arc<Gate>>,
 }
 

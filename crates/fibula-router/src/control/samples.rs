@@ -62,13 +62,13 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // It sends what it has, and waits for nothing.
+            // It sends the samples that it has, and waits for nothing.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread shows to others.
+/// The part of the thread's state that others see.
 #[derive(Debug)]
 struct SamplesView {
     recent: Recent,

@@ -15,12 +15,12 @@ use super::packet::{VNET, vnet};
 
 /// The way of one thread to the kernel's side of one device.
 #[derive(Debug)]
-pub struct Entrance {
+pub struct WayBack {
     fd: OwnedFd,
     frame: Vec<u8>,
 }
 
-/// The socket of an [`Entrance`], for the thread that follows devices.
+/// The socket of an [`WayBack`], for the thread that follows devices.
 #[derive(Debug)]
 pub struct EntranceSocket(OwnedFd);
 
@@ -34,7 +34,7 @@ impl EntranceSocket {
     }
 }
 
-impl Entrance {
+impl WayBack {
     /// Opens a way that leads nowhere before [`EntranceSocket::move_to`].
     ///
     /// # Errors
@@ -59,11 +59,11 @@ impl Entrance {
 
 /// The ways of one thread, by port.
 #[derive(Debug, Default)]
-pub struct Entrances(Vec<Option<Entrance>>);
+pub struct Entrances(Vec<Option<WayBack>>);
 
 impl Entrances {
     /// Sets or removes the way of a port.
-    pub fn set(&mut self, port: usize, entrance: Option<Entrance>) {
+    pub fn set(&mut self, port: usize, entrance: Option<WayBack>) {
         if self.0.len() <= port {
             self.0.resize_with(port + 1, || None);
         }
@@ -71,7 +71,7 @@ impl Entrances {
     }
 
     /// Returns the ways that are set.
-    pub(crate) fn into_iter(self) -> impl Iterator<Item = Entrance> {
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = WayBack> {
         self.0.into_iter().flatten()
     }
 

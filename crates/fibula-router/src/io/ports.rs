@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::kernel::bell::Bell;
 use crate::kernel::sys;
 
-use super::entrance::{Entrance, Entrances};
+use super::entrance::{Entrances, WayBack};
 use super::packet::{Receive, Transmit};
 use super::tap::{Tap, TapSender};
 use super::xdp::{self, Xdp};
@@ -239,7 +239,7 @@ pub enum End {
     /// A further source, of the frames that a gate keeps from the kernel.
     Beside(Option<Receive>),
     /// The way of such frames back to the kernel.
-    Entrance(Option<Entrance>),
+    Entrance(Option<WayBack>),
 }
 
 /// New ends of ports, on their way to a thread that runs.

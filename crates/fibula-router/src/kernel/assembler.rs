@@ -25,6 +25,13 @@ pub(super) const LOOK_UP: i32 = 1;
 /// Register of the stack.
 pub(super) const STACK: u8 = 10;
 
+/// Helper: copies bytes of the frame.
+const LOAD_BYTES: i32 = 26;
+/// Result: pass the frame to the next program, or to the kernel.
+pub(super) const PASS: i32 = -1;
+/// Result: drop the frame.
+pub(super) const SHOT: i32 = 2;
+
 /// Where a jump leads to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Label {
@@ -141,4 +148,15 @@ pub(super) fn check(code: &[u8]) {
         }
     }
     assert_eq!(code[code.len() - 8], EXIT);
+}
+
+/// Copies bytes of the frame to the stack. A frame that is too short passes.
+pub(super) fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
+    asm.put(MOVE, 1, 6, 0, 0);
+    asm.put(MOVE_VALUE, 2, 0, 0, offset);
+    asm.put(MOVE, 3, STACK, 0, 0);
+    asm.put(ADD_VALUE, 3, 0, 0, stack);
+    asm.put(MOVE_VALUE, 4, 0, 0, len);
+    asm.put(CALL, 0, 0, 0, LOAD_BYTES);
+    asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
 }

@@ -31,8 +31,8 @@ use std::sync::Arc;
 use fibula_bpf::kernel::{Link, Map, MapKind, Program, ProgramKind};
 
 use super::assembler::{
-    self, ADD_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, Label, MOVE,
-    MOVE_VALUE, STACK, STORE_DOUBLE_VALUE, STORE_WORD,
+    self, Assembler, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, Label, MOVE, MOVE_VALUE, PASS, SHOT,
+    STACK, STORE_DOUBLE_VALUE, STORE_WORD, copy,
 };
 use super::fast::{Fast, FastProgram};
 use super::gate::Gate;
@@ -45,13 +45,6 @@ const XDP_DRIVER: u32 = 4;
 const QUEUES: u32 = 1024;
 /// Most addresses of a machine.
 const ADDRESSES: u32 = 16_384;
-
-/// Helper: copies bytes of the frame.
-const LOAD_BYTES: i32 = 26;
-/// Result: pass the frame to the next program, or to the kernel.
-pub(super) const PASS: i32 = -1;
-/// Result: drop the frame.
-pub(super) const SHOT: i32 = 2;
 
 /// One filter for all devices; they share the list of addresses.
 #[derive(Debug)]
@@ -345,17 +338,6 @@ fn drop_if_on(asm: &mut Assembler, addresses: i32) {
     asm.place(Label::Pass);
     asm.put(MOVE_VALUE, 0, 0, 0, PASS);
     asm.put(EXIT, 0, 0, 0, 0);
-}
-
-/// Copies bytes of the frame to the stack. A frame that is too short passes.
-pub(super) fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
-    asm.put(MOVE, 1, 6, 0, 0);
-    asm.put(MOVE_VALUE, 2, 0, 0, offset);
-    asm.put(MOVE, 3, STACK, 0, 0);
-    asm.put(ADD_VALUE, 3, 0, 0, stack);
-    asm.put(MOVE_VALUE, 4, 0, 0, len);
-    asm.put(CALL, 0, 0, 0, LOAD_BYTES);
-    asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
 }
 
 /// Assembles a program that drops everything. For a bridge, because the kernel must not handle its frames.

@@ -4,7 +4,7 @@
 //! nothing back. The gate is a program at the device's ingress (TCX), which frames reach after they were copied. It drops the originals.
 //! The router judges its copies by the code of all other back ends, and sends those that pass to a tap of its own with a mark: the
 //! number of the device. A program at the tap's egress gives them to the ingress of that device, where the gate knows them by their mark. So
-//! the kernel has them from the device that received them, with their header and what offloads left to do.
+//! the kernel has them from the device that received them, with their header and the work that offloads left.
 //!
 //! ```text
 //! device ──> copy to the packet socket ──> gate: drop            ┌──> judged: dropped, or
@@ -20,7 +20,7 @@
 //! pass if the device is not in the map: the gate is open
 //! pass a frame of a VLAN: it belongs to another device
 //! drop if the device's number is CLOSED
-//! drop what the kernel would take for the machine itself, and pass what it would forward: the number is LOCAL
+//! drop packets that the kernel would take for the machine itself, and pass those that it would forward: the number is LOCAL
 //! ```
 //!
 //! Links and the tap go with the process: after SIGKILL the kernel has all packets again, and no rule judges them.
@@ -35,9 +35,8 @@ use fibula_bpf::kernel::{Link, Map, MapKind, Program, ProgramKind};
 
 use super::assembler::{
     self, ADD_VALUE, AND_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_AT_LEAST, JUMP_DIFFERENT, JUMP_EQUAL,
-    LOAD_WORD, LOOK_UP, Label, MOVE, MOVE_VALUE, SHIFT_RIGHT, STACK, STORE_WORD,
+    LOAD_WORD, LOOK_UP, Label, MOVE, MOVE_VALUE, PASS, SHIFT_RIGHT, SHOT, STACK, STORE_WORD, copy,
 };
-use super::filter::{PASS, SHOT, copy};
 use super::netlink::{self, Event, Netlink};
 use super::sys;
 use crate::config::release;
@@ -71,7 +70,7 @@ const MTU: usize = 65_521;
 const IFF_TAP: i16 = 0x0002;
 const IFF_NO_PI: i16 = 0x1000;
 
-/// What a packet socket receives of a device with a gate: instructions with their code, the jumps if they hold and if not, and a value.
+/// The frames that a packet socket receives of a device with a gate: instructions with their code, the jumps if they hold and if not, and a value.
 pub type Sieve = &'static [(u16, u8, u8, u32)];
 
 /// Places of facts about a frame, which socket filters load as if they were bytes.
@@ -136,9 +135,9 @@ pub struct GateAt {
 pub enum GateState {
     /// The kernel has all frames.
     Open,
-    /// The kernel has only what the router gives it.
+    /// The kernel has only the packets that the router gives it.
     Closed,
-    /// The kernel has what it forwards, and of the rest only what the router gives it.
+    /// The kernel has the packets that it forwards, and of the rest only those that the router gives it.
     ClosedToMachine,
 }
 
@@ -346,7 +345,7 @@ fn program(addresses: i32, devices: i32, own: u32) -> Vec<u8> {
     asm.finish()
 }
 
-/// Assembles the program at the tap's egress: a frame goes to the device that its mark names, and what has no mark is the kernel's own.
+/// Assembles the program at the tap's egress: a frame goes to the device that its mark names, and one without a mark is the kernel's own.
 fn way_back(own: u32) -> Vec<u8> {
     let mut asm = Assembler::default();
     asm.put(MOVE, 6, 1, 0, 0);

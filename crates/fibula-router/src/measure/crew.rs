@@ -27,7 +27,7 @@ struct Member {
 }
 
 /// A barrier before each pass. Threads spin there instead of sleeping, so that all begin at once.
-struct Gate {
+struct StartGate {
     threads: usize,
     waiting: AtomicUsize,
     round: AtomicUsize,
@@ -60,8 +60,11 @@ impl Crew {
     /// # Panics
     /// When a packet was not forwarded.
     pub fn forward(&mut self, run_time: RunTime, passes: usize) -> Option<Duration> {
-        let gate =
-            Gate { threads: self.members.len(), waiting: AtomicUsize::new(0), round: AtomicUsize::new(0) };
+        let gate = StartGate {
+            threads: self.members.len(),
+            waiting: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+        };
         self.expected += (self.packets() * passes) as u64;
         let ports = self.ports;
         let work = |member: &mut Member| member.forward(&gate, ports, passes);
@@ -112,7 +115,7 @@ impl core::fmt::Debug for Crew {
 }
 
 impl Member {
-    fn forward(&mut self, gate: &Gate, ports: usize, passes: usize) -> Passes {
+    fn forward(&mut self, gate: &StartGate, ports: usize, passes: usize) -> Passes {
         let pass = |_| {
             self.ring.renew();
             gate.wait();
@@ -143,7 +146,7 @@ fn place(thread: usize) {
     let _ = thread;
 }
 
-impl Gate {
+impl StartGate {
     fn wait(&self) {
         let round = self.round.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {

@@ -1,4 +1,4 @@
-//! Collectors: a socket each, and what is done about one that does not answer.
+//! Collectors: a socket each, and pauses for one that does not answer.
 //!
 //! Over UDP nobody says that a message has arrived. A fault is known where the network or the machine says so: no route, no neighbour, or
 //! ICMP "unreachable", which the kernel reports at the next message. After a fault a collector is left alone for a second, after the next one
@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// How long messages go out without a fault before the collector counts as well again.
 const WELL: Duration = Duration::from_secs(5);
 
-/// What is known of a collector, for other threads.
+/// The state of a collector, for other threads.
 #[derive(Debug)]
 pub struct CollectorHealth {
     /// Its address.

@@ -107,7 +107,7 @@ impl Exporter {
         }
     }
 
-    /// Returns what is known of each collector.
+    /// Returns the state of each collector.
     #[must_use]
     pub fn health(&self) -> Vec<Arc<CollectorHealth>> {
         self.collectors.iter().map(|collector| Arc::clone(&collector.health)).collect()
@@ -131,7 +131,7 @@ impl Exporter {
         }
     }
 
-    /// Sends what is due. Call it some times a second.
+    /// Sends the messages that are due. Call it some times a second.
     pub fn turn(&mut self, now: Moment) {
         if self.due.is_some_and(|due| now.monotonic >= due) {
             self.flush(now);
@@ -197,7 +197,7 @@ impl Exporter {
         }
     }
 
-    /// Returns the messages that say what records mean.
+    /// Returns the messages that describe records.
     fn announcement(&self, now: Moment) -> Vec<SealedMessage> {
         let (most, domain) = (self.settings.message_bytes, self.settings.domain);
         let mut message = IpfixMessage::new(most);

@@ -5,7 +5,7 @@
 //!
 //! - [`elements`]: **the list** of information elements.
 //! - [`templates`]: the templates and their records; [`message`]: messages and sets.
-//! - [`exporter`]: which messages go out when; [`collector`]: a session, and what is done about one that does not answer.
+//! - [`exporter`]: which messages go out when; [`collector`]: a session, and pauses for one that does not answer.
 //! - [`top`]: sums of the latest samples, with the errors of the estimates.
 //! - [`origins`]: the AS of an address, by a table.
 

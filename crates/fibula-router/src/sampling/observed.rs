@@ -1,8 +1,8 @@
-//! Samples, with what tables know of their addresses.
+//! Samples, with the routes of their addresses.
 
 use crate::forward::sample::Sample;
 
-/// What tables know of an address.
+/// The route and the origin of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Origin {
     /// Length of its route's prefix; 0 without a route too.
@@ -13,7 +13,7 @@ pub struct Origin {
     pub origin: u32,
 }
 
-/// A sample, with what tables know of its addresses.
+/// A sample, with the routes of its addresses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observed {
     /// The sample.

@@ -8,7 +8,7 @@ use crate::forward::trace::Fate;
 #[must_use]
 pub fn forwarding_status(fate: Fate) -> u8 {
     match fate {
-        // Nobody knows yet what becomes of it.
+        // Its end is not known yet.
         Fate::Waiting => 0,
         Fate::Forwarded => FORWARDED,
         Fate::Delivered | Fate::Consumed => FOR_US,

@@ -18,7 +18,7 @@ pub type TemplateField = (Element, u16);
 pub struct Template {
     /// Its number, from 256.
     pub id: u16,
-    /// The fields that say what options are about.
+    /// The fields that name the subject of options.
     pub scope: &'static [TemplateField],
     /// The other fields.
     pub fields: &'static [TemplateField],

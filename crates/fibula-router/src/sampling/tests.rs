@@ -455,7 +455,7 @@ fn the_guide_has_each_property_and_each_element() {
             by.name()
         );
     }
-    // Addresses, ports and prefix lengths are there by what they are.
+    // Addresses, ports and prefix lengths are there by their kinds.
     let by_kind = |name: &str| {
         ["Address", "Port", "PrefixLength"].iter().any(|end| name.ends_with(end))
             && !name.starts_with("ipNextHop")
