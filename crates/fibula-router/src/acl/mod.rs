@@ -41,7 +41,6 @@ pub use fields::{Field, HeaderFields};
 pub(crate) use fields::{dscp, fragment, upper};
 pub use list::{ListError, PrefixLists};
 pub use log::{LogRate, Logged};
-#[cfg(target_os = "linux")]
 pub(crate) use text::protocol_name;
 pub use text::{code_point, protocol_number};
 

@@ -334,7 +334,6 @@ fn text_of(field: Field, test: &ValueTest) -> String {
 }
 
 /// Returns the name of a protocol, or its number.
-#[cfg(target_os = "linux")]
 pub(crate) fn protocol_name(protocol: u8) -> String {
     let known = PROTOCOLS.iter().find(|known| known.1 == u16::from(protocol));
     known.map_or_else(|| protocol.to_string(), |known| known.0.to_owned())

@@ -32,14 +32,15 @@ pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
     let fibula = beside()?;
     let folder = tempfile::tempdir()?;
     let session = session(&fibula, folder.path())?;
-    let mut files =
-        vec![("docs/picture.svg".to_owned(), svg("fibula lookup and fibula tour in a terminal", &session))];
-    // The router is of Linux.
-    #[cfg(target_os = "linux")]
-    files.push((
-        "docs/guide/router-top.svg".to_owned(),
-        svg("fibula router top in a terminal", &top(&fibula, folder.path())?),
-    ));
+    let files = [
+        ("docs/picture.svg".to_owned(), svg("fibula lookup and fibula tour in a terminal", &session)),
+        // The router is of Linux.
+        #[cfg(target_os = "linux")]
+        (
+            "docs/guide/router-top.svg".to_owned(),
+            svg("fibula router top in a terminal", &top(&fibula, folder.path())?),
+        ),
+    ];
     generated.finish(&files)
 }
 
