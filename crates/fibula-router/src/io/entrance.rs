@@ -1,4 +1,4 @@
-//! The way of judged frames back to the kernel, for devices with a [gate](crate::kernel::gate).
+//! The way of judged frames back to the kernel, for devices with a [gate].
 //!
 //! Each frame costs a system call, which copies it. A ring would not do: the kernel gives a slot back when the frame has reached a
 //! socket, and not when it has been read.
