@@ -42,6 +42,8 @@
 mod kind;
 mod machine;
 mod model;
+#[doc(hidden)]
+pub mod probe;
 #[cfg(test)]
 mod tests;
 

@@ -126,6 +126,8 @@ fn small_tables_get_the_engines_that_are_for_them() {
             for (routes, ranges, name) in [
                 (10, 13, "planb"),
                 (14, 21, "planb"),
+                (50, 65, "planb"),
+                (500, 550, "dir-btree"),
                 (1_000, 1_044, "dir-btree"),
                 (2_000, 2_055, "dir-btree"),
             ] {

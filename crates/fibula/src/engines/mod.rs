@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Dir17Bitmap`] | an IPv4 table is full, and memory matters or it changes |
 //! | [`Dir18Lines`] | an IPv4 table is full and does not change |
+//! | [`Dir17Sparse`] | a full IPv4 table does not change, and bytes matter most |
 //! | [`Dir248`] | IPv4 traffic hits few addresses, and 34 MB do not matter |
 //! | [`RangeBtree`] | an IPv4 table has at most a thousand routes |
 //! | [`DirBtree`] | the table is IPv6 |
@@ -39,6 +40,7 @@
 
 pub(crate) mod binary_trie;
 pub(crate) mod dir_17_bitmap;
+pub(crate) mod dir_17_sparse;
 pub(crate) mod dir_18_lines;
 pub(crate) mod dir_24_8;
 pub(crate) mod dir_btree;
@@ -58,6 +60,7 @@ crate::__engines! {
     range_btree: Ipv4Key,
     dir_24_8: Ipv4Key,
     dir_17_bitmap: Ipv4Key,
+    dir_17_sparse: Ipv4Key,
     dir_18_lines: Ipv4Key,
     planb: Ipv6Key,
     dir_btree: Ipv6Key,
@@ -106,6 +109,7 @@ by_type! {
     RangeBtree: range_btree, u32;
     Dir248: dir_24_8, u32;
     Dir17Bitmap: dir_17_bitmap, u32;
+    Dir17Sparse: dir_17_sparse, u32;
     Dir18Lines: dir_18_lines, u32;
     PlanB: planb, u128;
     DirBtree: dir_btree, u128;

@@ -107,6 +107,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn gaps_are_filled_by_the_largest_aligned_blocks() {
+        let blocks = |from, to| {
+            let mut found = Vec::new();
+            gaps(from, to, |block| found.push((u64::from(block.place) + SHIFT, block.log2)));
+            found
+        };
+        assert_eq!(blocks(SHIFT, SHIFT), []);
+        let far = SHIFT << 8;
+        assert_eq!(blocks(far + 4, far + 12), [(far + 4, 2), (far + 8, 2)]);
+        assert_eq!(blocks(far + 5, far + 16), [(far + 5, 0), (far + 6, 1), (far + 8, 3)]);
+    }
+
+    #[test]
     fn blocks_are_aligned_and_apart_and_come_back() {
         let (mut blocks, buckets, mut budget) = (FreeBlocks::default(), Segments::new(), Budget::default());
         let sizes = [0, 7, 3, 16, 1, 7, 10, 0, 16, 5];

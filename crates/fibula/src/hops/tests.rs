@@ -1,7 +1,7 @@
 //! Cases that the test machine cannot cover: pins, drops, refusals, and threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak, mpsc};
+use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::Duration;
 
 use super::word::HopWord;
@@ -140,6 +140,36 @@ fn batches_say_what_single_lookups_do() {
     assert_eq!(hops.statistics().unwrap().unknown_lookups, 3 * counts.unknown as u64);
 }
 
+/// Asks for a lookup in another thread when it is cloned, and waits for the answer.
+struct Asking(mpsc::Sender<()>, Arc<Mutex<mpsc::Receiver<bool>>>);
+
+impl Clone for Asking {
+    fn clone(&self) -> Self {
+        self.0.send(()).unwrap();
+        let is_found = self.1.lock().unwrap().recv_timeout(Duration::from_secs(60));
+        assert_eq!(is_found, Ok(true));
+        Self(self.0.clone(), Arc::clone(&self.1))
+    }
+}
+
+#[test]
+fn lookups_go_on_while_a_thread_holds_the_next_hops() {
+    let table = Table::new().unwrap();
+    let hops = NextHops::new(&table).unwrap();
+    let (ask, asked) = mpsc::channel();
+    let (answer, answered) = mpsc::channel();
+    let id = hops.add(Asking(ask, Arc::new(Mutex::new(answered)))).unwrap();
+    table.insert(prefix("10.0.0.0/8"), id).unwrap();
+    let mut reader = hops.reader().unwrap();
+    let thread = std::thread::spawn(move || {
+        asked.recv().unwrap();
+        answer.send(reader.pin().lookup(0x0a00_0001_u32, 0).value().is_some()).unwrap();
+    });
+    // The value is cloned under the locks of the next hops and of the table.
+    assert!(hops.get(id).unwrap().is_some());
+    thread.join().unwrap();
+}
+
 #[test]
 fn numbers_are_reused_when_no_route_and_no_reader_has_them() {
     let table = Table::new().unwrap();
@@ -150,6 +180,7 @@ fn numbers_are_reused_when_no_route_and_no_reader_has_them() {
     hops.release(one).unwrap();
     hops.maintain().unwrap();
     assert_eq!(hops.release(one), Err(HopsError::Unknown(one)));
+    assert!(HopsError::Unknown(one).to_string().starts_with(&format!("next hop {one} was not added")));
     assert_eq!(hops.change(one, Counted::new(&count, 9)), Err(HopsError::Unknown(one)));
     // A route has it: it resolves, and is not given out.
     let mut reader = hops.reader().unwrap();

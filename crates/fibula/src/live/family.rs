@@ -150,8 +150,10 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Returns a prepared change, unless it replaces the engine by one that the listener has no room for.
     fn within_rooms(&self, mut ready: PreparedChange<K>) -> Result<PreparedChange<K>, TableError> {
-        if let PreparedChange::Replace(Replacement { serving: Serving::InPlace(editor), .. }) = &mut ready {
-            editor.limit(&self.rooms).map_err(|exceeded| self.no_room(exceeded))?;
+        if let PreparedChange::Replace(Replacement { engine, serving: Serving::InPlace(editor), .. }) =
+            &mut ready
+        {
+            editor.limit(&self.rooms).map_err(|exceeded| no_room(engine, exceeded))?;
         }
         Ok(ready)
     }
@@ -162,15 +164,10 @@ impl<K: Key> FamilyWriter<K> {
     /// When an array has more words already. Nothing is limited then.
     pub(super) fn limit(&mut self, rooms: Rooms) -> Result<(), TableError> {
         if let Serving::InPlace(editor) = &mut self.serving {
-            editor.limit(&rooms).map_err(|exceeded| self.no_room(exceeded))?;
+            editor.limit(&rooms).map_err(|exceeded| no_room(&self.engine, exceeded))?;
         }
         self.rooms = rooms;
         Ok(())
-    }
-
-    fn no_room(&self, exceeded: RoomExceeded) -> TableError {
-        let RoomExceeded { array, words, room } = exceeded;
-        TableError::Room { family: K::FAMILY, engine: self.engine.name, array, words, room }
     }
 
     /// Returns the words that the listener has room for.
@@ -227,7 +224,28 @@ impl<K: Key> FamilyWriter<K> {
         let routes = aggregated.as_ref().map_or(&rib, Aggregated::rib);
         let serving = Serving::build(&self.engine, routes, self.limits)?;
         let routes = Some(Box::new(Whole { rib, aggregated }));
-        self.within_rooms(PreparedChange::Replace(Replacement { serving, routes, missed: Vec::new() }))
+        let engine = self.engine;
+        self.within_rooms(PreparedChange::Replace(Replacement {
+            engine,
+            serving,
+            routes,
+            missed: Vec::new(),
+        }))
+    }
+
+    /// Builds another engine of the routes as they are, which takes the place of the present one when it is published.
+    pub(super) fn prepare_other(&self, engine: Engine<K>) -> Result<PreparedChange<K>, TableError> {
+        let serving = Serving::build(&engine, self.routes(), self.limits)?;
+        let replacement = Replacement { engine, serving, routes: None, missed: Vec::new() };
+        self.within_rooms(PreparedChange::Replace(replacement))
+    }
+
+    /// Returns the engine that the family has once this is published.
+    pub(super) fn engine_of(&self, ready: &PreparedChange<K>) -> Engine<K> {
+        match ready {
+            PreparedChange::Replace(replacement) => replacement.engine,
+            PreparedChange::Nothing | PreparedChange::InPlace => self.engine,
+        }
     }
 
     /// Updates the counts of routes by next hop for the present changes.
@@ -291,7 +309,7 @@ impl<K: Key> FamilyWriter<K> {
 
     fn build(&self) -> Result<Replacement<K>, TableError> {
         let serving = Serving::build(&self.engine, self.routes(), self.limits)?;
-        Ok(Replacement { serving, routes: None, missed: Vec::new() })
+        Ok(Replacement { engine: self.engine, serving, routes: None, missed: Vec::new() })
     }
 
     /// Begins to build a structure in the background, unless one is being built.
@@ -400,6 +418,11 @@ impl<K: Key> FamilyWriter<K> {
                     self.growth = None;
                     self.log.clear();
                 }
+                if self.engine != replacement.engine {
+                    // The one that is being built is not wanted any more.
+                    self.growth = None;
+                    self.engine = replacement.engine;
+                }
                 self.serving = replacement.serving;
                 self.built = [self.structure_memory().lookup_bytes, self.routes().len()];
                 self.generation += 1;
@@ -430,9 +453,9 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
-    /// Returns the name of the structure.
-    pub(super) fn engine(&self) -> &'static str {
-        self.engine.name
+    /// Returns the engine.
+    pub(super) fn engine(&self) -> Engine<K> {
+        self.engine
     }
 
     /// Takes a unit back that was retired.
@@ -473,6 +496,11 @@ impl<K: Key> FamilyWriter<K> {
             Serving::Rebuilt(fib) => fib.check(),
         }
     }
+}
+
+fn no_room<K: Key>(engine: &Engine<K>, exceeded: RoomExceeded) -> TableError {
+    let RoomExceeded { array, words, room } = exceeded;
+    TableError::Room { family: K::FAMILY, engine: engine.name, array, words, room }
 }
 
 fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), TableError> {

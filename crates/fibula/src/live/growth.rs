@@ -15,6 +15,7 @@ use super::serving::{Replacement, Serving};
 
 /// A thread that builds an engine, and the prefixes that have changed since it began.
 pub(super) struct Growth<K: Key> {
+    engine: Engine<K>,
     thread: JoinHandle<Result<Serving<K>, TableError>>,
     /// Prefixes that have changed since the copy of the routes was made, or that were changed back in it.
     pub(super) missed: Vec<Prefix<K>>,
@@ -26,7 +27,7 @@ impl<K: Key> Growth<K> {
         let work = move || Serving::build(&engine, &routes, limits);
         let thread = thread::Builder::new().name("fibula-build".to_owned()).spawn(work);
         let no_thread = |_| OutOfMemory { wanted_bytes: 0, used_bytes: 0, limit_bytes: None };
-        Ok(Self { thread: thread.map_err(no_thread)?, missed: Vec::new() })
+        Ok(Self { engine, thread: thread.map_err(no_thread)?, missed: Vec::new() })
     }
 
     /// Returns whether the structure is built, so that [`finish`](Self::finish) does not wait.
@@ -36,7 +37,7 @@ impl<K: Key> Growth<K> {
 
     /// Returns the structure, with all changes since the copy if it changes in place; `None` if it has to be built again.
     pub(super) fn finish(self, routes: &Rib<K>) -> Result<Option<Replacement<K>>, TableError> {
-        let Self { thread, mut missed } = self;
+        let Self { engine, thread, mut missed } = self;
         // A panic of the build is passed on, because it is a fault of the engine and not a lack of memory.
         let mut serving = thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
         if let Serving::InPlace(editor) = &mut serving {
@@ -50,6 +51,6 @@ impl<K: Key> Growth<K> {
             in_place::publish_alone(&mut **editor, &mut Vec::new())?;
             missed.clear();
         }
-        Ok(Some(Replacement { serving, routes: None, missed }))
+        Ok(Some(Replacement { engine, serving, routes: None, missed }))
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::engines::{Dir18Lines, Dir248, DirBtree, PlanB, RangeBtree};
+use crate::engines::{Dir18Lines, Dir248, DirBtree, EngineType, PlanB, RangeBtree};
 use crate::fib::in_place_tests::Mirror;
 use crate::memory::Limits;
 use crate::net::{Change, Dual, Family, NextHop, Prefix, Route};
@@ -222,6 +222,29 @@ fn structures_without_arrays_that_change_are_named() {
     assert!(table.stop_listening().unwrap().is_some() && table.stop_listening().unwrap().is_none());
     let _ = table.insert(prefix, hop(3)).unwrap();
     assert_eq!(seen(&copy), ("range-btree", 2, [2, 0, 0]));
+}
+
+#[test]
+fn another_engine_is_told_of_whole_and_by_its_name() {
+    let table = Table::from_routes(DualRib::default(), Options::default()).unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let _ = table.insert(prefix, hop(1)).unwrap();
+    let copy = Shared::default();
+    table.listen(copy.clone()).unwrap();
+    let seen = |copy: &Shared| copy.with(|copy| (copy.v4.engine, copy.v4.generation, copy.v4.told[0]));
+    assert_eq!(seen(&copy), ("dir-17-bitmap", 0, 1));
+    let _ = table.set_engine(Dir18Lines::engine()).unwrap();
+    assert_eq!(seen(&copy), ("dir-18-lines", 1, 2));
+    let _ = table.insert(prefix, hop(2)).unwrap();
+    let rib = table.routes().unwrap().v4;
+    agrees(&table, &copy, &rib, &[0, 10 << 24, 10 << 24 | 77, 11 << 24]);
+    assert_eq!(seen(&copy), ("dir-18-lines", 1, 2));
+    // A listener without room for it keeps the engine that there is.
+    let _ = table.stop_listening().unwrap();
+    table.listen_within(Shared::default(), Dual::new(Rooms([1 << 20; 4]), Rooms::default())).unwrap();
+    let refused = table.set_engine(Dir248::engine()).unwrap_err();
+    assert!(matches!(refused, TableError::Room { engine: "dir-24-8", .. }), "{refused}");
+    assert_eq!(table.engine::<u32>().unwrap().name, "dir-18-lines");
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(crate) mod epoch;
 #[cfg(test)]
 mod epoch_tests;
 pub(crate) mod family;
+mod fit;
 mod growth;
 mod held;
 mod listener;

@@ -35,6 +35,7 @@ impl<K: Key> Serving<K> {
 
 /// An engine that was built while another one serves.
 pub(crate) struct Replacement<K: Key> {
+    pub(crate) engine: Engine<K>,
     pub(crate) serving: Serving<K>,
     /// The routes that come with it, if it is not built from those of the family.
     pub(crate) routes: Option<Box<Whole<K>>>,

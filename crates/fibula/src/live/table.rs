@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
 
 use crate::check::CheckError;
+use crate::fib::registry::Engine;
 use crate::memory::Memory;
 use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{DualRib, Rib, lookup_prefix};
@@ -15,7 +16,7 @@ use super::family::FamilyWriter;
 use super::listener::Listener;
 use super::options::{Options, Outcome, TableError};
 use super::root::TableRoots;
-use super::writer::TableWriter;
+use super::writer::{OtherEngines, TableWriter};
 use crate::fib::in_place::Rooms;
 
 /// A routing table that changes while other threads look addresses up in it.
@@ -73,7 +74,7 @@ impl TableKey for u128 {}
 pub(super) mod sealed {
     #[cfg(test)]
     use super::FamilyWriter;
-    use super::{Change, Rib, TableRoots, TableWriter};
+    use super::{Change, Dual, Engine, OtherEngines, Rib, TableRoots, TableWriter};
     use crate::fib::Fib;
 
     /// Where a family is.
@@ -102,6 +103,18 @@ pub(super) mod sealed {
 
         /// Splits the changes by family; the other family has none.
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]);
+
+        /// Returns another engine for the family, and none for the other family.
+        #[allow(private_interfaces)]
+        fn other(engine: Engine<Self>) -> OtherEngines
+        where
+            Self: crate::net::Key;
+
+        /// Returns the engine of the family.
+        #[allow(private_interfaces)]
+        fn engine(writer: &TableWriter) -> Engine<Self>
+        where
+            Self: crate::net::Key;
     }
 
     #[allow(private_interfaces)]
@@ -123,6 +136,14 @@ pub(super) mod sealed {
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]) {
             (changes, &[])
         }
+
+        fn other(engine: Engine<Self>) -> OtherEngines {
+            Dual { v4: Some(engine), v6: None }
+        }
+
+        fn engine(writer: &TableWriter) -> Engine<Self> {
+            writer.families.v4.engine()
+        }
     }
 
     #[allow(private_interfaces)]
@@ -143,6 +164,14 @@ pub(super) mod sealed {
 
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]) {
             (&[], changes)
+        }
+
+        fn other(engine: Engine<Self>) -> OtherEngines {
+            Dual { v4: None, v6: Some(engine) }
+        }
+
+        fn engine(writer: &TableWriter) -> Engine<Self> {
+            writer.families.v6.engine()
         }
     }
 }
@@ -415,6 +444,34 @@ impl Table {
         writer.tidy(domain, 1 << 12);
         writer.shrink(domain);
         Ok(outcome)
+    }
+
+    /// Puts another engine in the place of a family's, built of its routes as they are. Lookups go on meanwhile, and changes wait: a
+    /// full table takes some 50 ms. Changes that waited are published with it.
+    ///
+    /// ```
+    /// use fibula::Table;
+    /// use fibula::engines::{Dir248, EngineType};
+    ///
+    /// let table = Table::new()?;
+    /// table.set_engine(Dir248::engine())?;
+    /// assert_eq!(table.engine::<u32>()?.name, "dir-24-8");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When memory runs out, the engine refuses the routes, a listener has no room for it, a reader has held up too many changes, or a
+    /// thread panicked in a change. The table is then as it was.
+    pub fn set_engine<K: TableKey>(&self, engine: Engine<K>) -> Result<Outcome, TableError> {
+        self.lock()?.set_engines(&self.shared.domain, &self.shared.root, K::other(engine))
+    }
+
+    /// Returns the engine of a family.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn engine<K: TableKey>(&self) -> Result<Engine<K>, TableError> {
+        Ok(K::engine(&*self.lock()?))
     }
 
     /// Publishes all changes that wait, building engines where they have to be built.

@@ -3,6 +3,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
+use std::sync::mpsc;
 use std::thread;
 
 use crate::engines::{BinaryTrie, Dir17Bitmap, Dir18Lines, Dir248, EngineType, PlanB, RangeBtree};
@@ -260,6 +261,35 @@ fn a_pin_sees_nothing_of_atomic_changes_after_it() {
         drop(pin);
         assert_eq!(reader.pin().lookup(prefixes[0].addr()), Some(hop(5)), "{}", ipv4.name);
     }
+}
+
+#[test]
+fn lookups_go_on_while_a_thread_holds_the_table() {
+    let table = Table::new().unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let _ = table.insert(prefix, hop(3)).unwrap();
+    let mut reader = table.reader().unwrap();
+    let (ask, asked) = mpsc::channel();
+    let (answer, answered) = mpsc::channel();
+    thread::spawn(move || {
+        while asked.recv().is_ok() {
+            let mut found = [None];
+            let mut pin = reader.pin();
+            pin.refresh();
+            pin.lookup_batch(&[10u32 << 24], &mut found);
+            answer.send([pin.lookup(10u32 << 24), found[0]]).unwrap();
+        }
+    });
+    // The routes are read under the lock that changes take.
+    let mut routes = 0;
+    table
+        .for_each::<u32>(|_| {
+            ask.send(()).unwrap();
+            assert_eq!(answered.recv_timeout(Duration::from_secs(60)), Ok([Some(hop(3)); 2]));
+            routes += 1;
+        })
+        .unwrap();
+    assert_eq!(routes, 1);
 }
 
 #[test]

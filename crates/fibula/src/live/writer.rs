@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::check::CheckError;
 use crate::fib::in_place::{self, Rooms};
+use crate::fib::registry::Engine;
 use crate::memory::Limits;
 use crate::net::{Change, Dual, Key, Route};
 
@@ -36,6 +37,9 @@ pub(super) enum TableGarbage {
 /// All routes of each family, if they take the place of others.
 pub(crate) type ReplacementRoutes<'a> = Dual<Option<&'a [Route<u32>]>, Option<&'a [Route<u128>]>>;
 
+/// The engine of each family, if it is to be another one.
+pub(super) type OtherEngines = Dual<Option<Engine<u32>>, Option<Engine<u128>>>;
+
 /// Changed prefixes that wait at most, but for those that wait for a structure.
 const MOST_WAITING: usize = 1 << 16;
 
@@ -66,8 +70,20 @@ impl TableWriter {
         let before = core::mem::replace(&mut self.listener, listener);
         if let Some(listener) = &mut self.listener {
             let Dual { v4, v6 } = &self.families;
-            v4.emit(&mut notifier(v4, v4.generation, &mut **listener, &mut self.books.units));
-            v6.emit(&mut notifier(v6, v6.generation, &mut **listener, &mut self.books.units));
+            v4.emit(&mut notifier(
+                v4,
+                v4.engine().name,
+                v4.generation,
+                &mut **listener,
+                &mut self.books.units,
+            ));
+            v6.emit(&mut notifier(
+                v6,
+                v6.engine().name,
+                v6.generation,
+                &mut **listener,
+                &mut self.books.units,
+            ));
             listener.published(domain.epoch());
         }
         Ok(before)
@@ -186,6 +202,23 @@ impl TableWriter {
         Ok(self.end(domain, root, ready, true, Outcome { changed, ..Outcome::default() }))
     }
 
+    /// Puts other engines in the place of those of the families that have one here. All changes are published with it.
+    pub(super) fn set_engines(
+        &mut self,
+        domain: &Domain,
+        root: &CurrentRoot,
+        engines: OtherEngines,
+    ) -> Result<Outcome, TableError> {
+        self.make_room(domain)?;
+        let Dual { v4, v6 } = &self.families;
+        let ready = Dual {
+            v4: engines.v4.map_or(Ok(PreparedChange::Nothing), |engine| v4.prepare_other(engine))?,
+            v6: engines.v6.map_or(Ok(PreparedChange::Nothing), |engine| v6.prepare_other(engine))?,
+        };
+        self.reserve(&ready, true)?;
+        Ok(self.end(domain, root, ready, true, Outcome::default()))
+    }
+
     /// Publishes prepared changes, and completes the outcome. Space must be reserved.
     fn end(
         &mut self,
@@ -295,6 +328,11 @@ impl TableWriter {
         self.books.shrink();
     }
 
+    /// Returns the limits on the routes and on the engine of each family.
+    pub(super) fn limits(&self) -> Limits {
+        self.options.limits
+    }
+
     /// Returns how many changed prefixes readers do not see yet.
     pub(super) fn waiting(&self) -> usize {
         self.families.v4.waiting() + self.families.v6.waiting()
@@ -358,9 +396,10 @@ impl Publishing<'_> {
         let replaced_bytes = match &mut self.listener {
             None => family.publish(ready, self.shadow, self.units),
             Some(listener) => {
-                // A listener must see the new engine's words under its new generation, which it gets only in `publish`.
+                // A listener must see the new engine's words under its new generation and name, which it gets only in `publish`.
                 let generation = family.generation + u32::from(ready.replaces());
-                let mut notifier = notifier(family, generation, &mut ***listener, self.units);
+                let engine = family.engine_of(&ready).name;
+                let mut notifier = notifier(family, engine, generation, &mut ***listener, self.units);
                 family.publish(ready, self.shadow, &mut notifier)
             }
         };
@@ -375,12 +414,13 @@ impl Publishing<'_> {
 /// Returns the receiver that passes the stores of a family on to a listener.
 fn notifier<'a, K: Key>(
     family: &FamilyWriter<K>,
+    engine: &'static str,
     generation: u32,
     listener: &'a mut dyn Listener,
     units: &'a mut Vec<in_place::RetiredUnit>,
 ) -> Notifier<'a> {
     let rooms = family.rooms();
-    Notifier { units, listener, family: K::FAMILY, generation, engine: family.engine(), rooms }
+    Notifier { units, listener, family: K::FAMILY, generation, engine, rooms }
 }
 
 fn free(item: TableGarbage, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {

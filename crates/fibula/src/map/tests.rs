@@ -1,6 +1,7 @@
 //! What the test machine does not compare with its model: traits, limits, accounts, panics.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::ops::RangeInclusive;
 
 use super::*;
 use crate::memory::{Limits, Memory};
@@ -308,4 +309,28 @@ fn bulk_operations_of_all_types_agree() {
         assert!(both.try_replace(many()).is_err() && set.try_replace(many().map(|entry| entry.0)).is_err());
         assert!(PrefixMap::try_from_entries(many(), Limits::within(0)).is_err());
     }
+}
+
+#[test]
+fn sets_of_addresses_join_ranges_that_meet_or_touch() {
+    let joined = |ranges: &[(u32, u32)]| {
+        let mut set = AddressSet::<u32>::default();
+        ranges.iter().for_each(|&(first, last)| set.insert_range(first..=last));
+        set.check().unwrap();
+        let contains = |address: u32| ranges.iter().any(|&(first, last)| (first..=last).contains(&address));
+        assert!((0..50).all(|address| set.contains(address) == contains(address)), "{ranges:?}");
+        set.ranges().map(RangeInclusive::into_inner).collect::<Vec<_>>()
+    };
+    assert_eq!(joined(&[(10, 20), (15, 30)]), [(10, 30)]);
+    assert_eq!(joined(&[(10, 20), (5, 15)]), [(5, 20)]);
+    assert_eq!(joined(&[(10, 20), (21, 30)]), [(10, 30)]);
+    assert_eq!(joined(&[(10, 20), (22, 30)]), [(10, 20), (22, 30)]);
+    assert_eq!(joined(&[(10, 20), (30, 40), (12, 35)]), [(10, 40)]);
+    assert_eq!(joined(&[(10, 20), (0, u32::MAX)]), [(0, u32::MAX)]);
+}
+
+#[test]
+fn sets_are_made_of_arrays() {
+    let set = PrefixSet::from([net("192.0.2.0/24"), net("10.0.0.0/8")]);
+    assert!(set.iter().eq([net("10.0.0.0/8"), net("192.0.2.0/24")]));
 }

@@ -313,6 +313,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn memory_adds_up_field_by_field() {
+        let memory = |bytes| Memory {
+            lookup_bytes: bytes,
+            allocated_bytes: 2 * bytes,
+            mapped_bytes: 4 * bytes,
+            huge_bytes: 8 * bytes,
+        };
+        assert_eq!(memory(1) + memory(16), memory(17));
+        assert_eq!(memory(1).held_bytes(), 6);
+    }
+
+    #[test]
     fn arrays_that_fill_their_limit_move_a_few_times() {
         let mut budget = Budget::new(Limits::within(1 << 20));
         let mut numbers: Vec<u64> = Vec::new();
@@ -326,6 +338,17 @@ mod tests {
         // Half of the limit: the old block exists until the numbers have moved.
         assert!(numbers.len() > (1 << 20) / 8 / 2 - 64, "{}", numbers.len());
         assert!(moves < 120, "{moves}");
+    }
+
+    #[test]
+    fn an_eighth_of_an_array_is_reserved_at_a_time() {
+        let mut budget = Budget::default();
+        let mut numbers = budget.vec::<u8>(800).unwrap();
+        numbers.resize(800, 0);
+        for (additional, room) in [(1, 100), (100, 100), (101, 101)] {
+            budget.reserve_an_eighth(&mut numbers, additional).unwrap();
+            assert_eq!(numbers.capacity() - numbers.len(), room);
+        }
     }
 
     #[test]
@@ -348,5 +371,21 @@ mod tests {
         budget.free(numbers);
         assert_eq!(budget.used_bytes(), 0);
         assert!(Budget::default().vec::<u64>(usize::MAX / 4).is_err());
+    }
+
+    #[test]
+    fn charges_are_counted_up_to_the_limit_and_copies_count_beyond_it() {
+        let mut budget = Budget::new(Limits::within(1000));
+        let numbers = budget.vec::<u32>(100).unwrap();
+        budget.charge(600).unwrap();
+        let error = budget.charge(1).unwrap_err();
+        assert_eq!(error, OutOfMemory { wanted_bytes: 1, used_bytes: 1000, limit_bytes: Some(1000) });
+        budget.release(500);
+        assert_eq!(budget.used_bytes(), 500);
+        let mut copy = budget.of_copy(&numbers);
+        assert_eq!(copy.used_bytes(), 400);
+        copy.add(601);
+        assert_eq!(copy.used_bytes(), 1001);
+        assert!(copy.charge(1).is_err());
     }
 }

@@ -42,15 +42,15 @@ pub(crate) mod x86;
 
 pub(crate) use multiversion::{kernel, operations};
 pub(crate) use shared_line::{
-    LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, fetch_after, fetch_at, half_of_shared,
-    leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds, ranks_by_thirds,
+    LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, double_ranks_by_thirds, fetch_after,
+    fetch_at, half_of_shared, leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds,
 };
 #[doc(hidden)]
 pub use table::fetch;
 pub(crate) use table::{
     Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Room, Words, fetch_past, put,
 };
-pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
+pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane, each_value};
 
 /// Number of lanes of a vector, for every set.
 #[doc(hidden)]

@@ -101,6 +101,18 @@ macro_rules! sixteen_by_pairs {
             fn ranks(table: Longs<'_>, index: W, by: W) -> W {
                 W(super::ranks(table, index.0, by.0), super::ranks(table, index.1, by.1))
             }
+            /// Like [`ranks`], with the upper halves of the elements.
+            fn ranks_and_upper(table: Longs<'_>, index: W, by: W) -> [W; 2] {
+                let low = super::ranks_and_upper(table, index.0, by.0);
+                let high = super::ranks_and_upper(table, index.1, by.1);
+                [W(low[0], high[0]), W(low[1], high[1])]
+            }
+            /// Like [`ranks`], of the 64 bits at byte offsets.
+            fn ranks_at(table: Longs<'_>, offset: W, by: W) -> W {
+                W(super::ranks_at(table, offset.0, by.0), super::ranks_at(table, offset.1, by.1))
+            }
+            /// Counts the set bits of each byte.
+            fn byte_counts(a: W) -> W { W(super::byte_counts(a.0), super::byte_counts(a.1)) }
             /// Reads the 32 bits at the lanes' byte offsets, clamped.
             fn at_bytes(table: Longs<'_>, offset: W) -> W {
                 W(super::at_bytes(table, offset.0), super::at_bytes(table, offset.1))

@@ -1,6 +1,6 @@
 //! Loads of a part of a word that a writer may change.
 
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Returns the value of 2^`WIDTH` bytes at a byte offset of words, the lowest byte of each first. It takes one
 /// instruction, and is the same as from relaxed loads of the words and shifts.
@@ -73,6 +73,60 @@ unsafe fn of_bytes<const WIDTH: u32>(words: &[AtomicU32], offset: usize) -> u32 
     };
 }
 
+/// Returns the 64 bits at a byte offset of words, the lowest byte of each first.
+///
+/// # Panics
+/// When they end past the words.
+#[inline(always)]
+pub(super) fn long(words: &[AtomicU64], offset: usize) -> u64 {
+    let last = size_of_val(words).checked_sub(size_of::<u64>());
+    assert!(last.is_some_and(|last| offset <= last), "64 bits of the words");
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_endian = "little", not(miri)))]
+    {
+        let value: u64;
+        let from = words.as_ptr();
+        // SAFETY: the bytes are within the words. As in `of_bytes`, an instruction does not race with atomic stores.
+        #[allow(unsafe_code)]
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::asm!(
+                "mov {value}, qword ptr [{from} + {offset}]",
+                value = lateout(reg) value,
+                from = in(reg) from,
+                offset = in(reg) offset,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+            #[cfg(target_arch = "aarch64")]
+            core::arch::asm!(
+                "ldr {value}, [{from}, {offset}]",
+                value = lateout(reg) value,
+                from = in(reg) from,
+                offset = in(reg) offset,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        value
+    }
+    #[cfg(not(all(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        target_endian = "little",
+        not(miri)
+    )))]
+    long_of_words(words, offset)
+}
+
+/// The same, by loads of words.
+#[cfg(any(
+    test,
+    not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_endian = "little", not(miri)))
+))]
+fn long_of_words(words: &[AtomicU64], offset: usize) -> u64 {
+    use crate::memory::Cell;
+    let (word, bits) = (offset / 8, 8 * (offset as u32 % 8));
+    let low = words[word].read() >> bits;
+    if bits == 0 { low } else { low | words[word + 1].read() << (64 - bits) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +155,18 @@ mod tests {
                 assert_eq!(both::<2>(&words, offset), [word; 2], "{offset}");
             }
         }
+    }
+
+    #[test]
+    fn longs_are_their_bytes() {
+        let words = [0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09].map(AtomicU64::new);
+        for offset in 0..=8 {
+            let expected = u64::from_le_bytes(core::array::from_fn(|at| (offset + at + 1) as u8));
+            assert_eq!([long(&words, offset), long_of_words(&words, offset)], [expected; 2], "{offset}");
+        }
+        for offset in [9, usize::MAX] {
+            assert!(std::panic::catch_unwind(|| long(&words, offset)).is_err(), "{offset}");
+        }
+        assert!(std::panic::catch_unwind(|| long(&[], 0)).is_err());
     }
 }

@@ -101,16 +101,30 @@ pub fn leaf_by_thirds(line: &SharedLine, key: u32) -> u32 {
     half_of_shared(line, 2 * LEAF_KEYS + leaf_rank_by_thirds(line, key) as usize)
 }
 
-/// [`rank_by_thirds`] for each lane, in the line at its place.
+/// Stores twice the result of [`rank_by_thirds`] for each lane, in the line at its place.
 #[inline(always)]
-pub fn ranks_by_thirds(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
-    core::array::from_fn(|lane| rank_by_thirds(lines.at(places[lane]), keys[lane]))
+pub fn double_ranks_by_thirds(
+    lines: SharedLines<'_>,
+    places: &[u32; WIDE],
+    keys: &[u32; WIDE],
+    to: &mut [u32; WIDE],
+) {
+    for lane in 0..WIDE {
+        to[lane] = 2 * rank_by_thirds(lines.at(places[lane]), keys[lane]);
+    }
 }
 
-/// [`leaf_by_thirds`] for each lane, in the leaf at its place.
+/// Stores the result of [`leaf_by_thirds`] for each lane, in the leaf at its place.
 #[inline(always)]
-pub fn leaves_by_thirds(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
-    core::array::from_fn(|lane| leaf_by_thirds(lines.at(places[lane]), keys[lane]))
+pub fn leaves_by_thirds(
+    lines: SharedLines<'_>,
+    places: &[u32; WIDE],
+    keys: &[u32; WIDE],
+    to: &mut [u32; WIDE],
+) {
+    for lane in 0..WIDE {
+        to[lane] = leaf_by_thirds(lines.at(places[lane]), keys[lane]);
+    }
 }
 
 /// Returns whether any of the values has any of these bits.

@@ -209,6 +209,21 @@ impl<'a> Longs<'a> {
         (size_of_val(self.0) - size_of::<u32>()) as u32
     }
 
+    /// Returns the last byte offset at which 64 bits can be read.
+    #[inline]
+    pub fn last_long(self) -> u32 {
+        (size_of_val(self.0) - size_of::<u64>()) as u32
+    }
+
+    /// Returns the 64 bits at a byte offset, the lowest byte first.
+    ///
+    /// # Panics
+    /// When they end past the table.
+    #[inline(always)]
+    pub fn long_at(self, offset: u32) -> u64 {
+        part::long(self.0, offset as usize)
+    }
+
     /// Returns the 32 bits at a byte offset, the lowest byte first.
     ///
     /// # Panics

@@ -86,7 +86,7 @@ fn operations_are_what_they_say_on_every_set() {
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 kernel! {
     /// Each operation of sixteen lanes on the lanes of `a`, of which the lowest bits are indices.
-    fn wide(a: &[u32; WIDE], words: &[AtomicU32], longs: &[AtomicU64], out: &mut [[u32; WIDE]; 11])
+    fn wide(a: &[u32; WIDE], words: &[AtomicU32], longs: &[AtomicU64], out: &mut [[u32; WIDE]; 15])
     vector op {
         use op::wide;
         let (lanes, words, longs) = (wide::load(a), Words::new(words), Longs::new(longs));
@@ -95,6 +95,7 @@ kernel! {
         let even = wide::eq(wide::and(lanes, wide::splat(1)), wide::splat(0));
         let table = wide::eight(&[10, 11, 12, 13, 14, 15, 16, 17]);
         let by = wide::sub(wide::splat(80), wide::and(lanes, wide::splat(63)));
+        let [ranks, upper] = wide::ranks_and_upper(longs, small, by);
         let results = [
             wide::gather_leading(leading, lanes),
             wide::at_places(longs, wide::ranked(longs, small, by, even, lanes)),
@@ -106,6 +107,10 @@ kernel! {
             wide::keep(wide::both(even, wide::test(lanes, wide::splat(4))), lanes),
             wide::add(wide::shlv(lanes, small), wide::shrv(lanes, small)),
             wide::or(wide::shl_by(lanes, wide::count(3)), wide::but(small, wide::shr::<5>(lanes))),
+            ranks,
+            upper,
+            wide::ranks_at(longs, wide::add(small, wide::splat(500)), by),
+            wide::byte_counts(lanes),
             wide::splat(wide::bits(wide::up_to(wide::shl::<1>(lanes), wide::shr_by(lanes, wide::count(1))))),
         ];
         out.iter_mut().zip(results).for_each(|(out, result)| wide::store(out, result));
@@ -122,7 +127,7 @@ fn wide_operations_are_what_they_say_on_every_set() {
     for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
         for round in 0..64 {
             let a: [u32; WIDE] = core::array::from_fn(|lane| long(round * 16 + lane as u64) as u32);
-            let mut out = [[0; WIDE]; 11];
+            let mut out = [[0; WIDE]; 15];
             wide(isa, &a, &words, &longs, &mut out);
             let mut compared = 0;
             for (lane, &a) in a.iter().enumerate() {
@@ -143,11 +148,19 @@ fn wide_operations_are_what_they_say_on_every_set() {
                     if a % 2 == 0 && a & 4 != 0 { a } else { 0 },
                     shifted(small),
                     a << 3 | (a >> 5 & !small),
+                    rank,
+                    (long >> 32) as u32,
+                    Longs::new(&longs)
+                        .long_at((small + 500).min(608))
+                        .checked_shl(80 - (a & 63))
+                        .unwrap_or(0)
+                        .count_ones(),
+                    u32::from_le_bytes(a.to_le_bytes().map(|byte| byte.count_ones() as u8)),
                 ];
                 compared |= u32::from(a << 1 <= a >> 1) << lane;
-                assert_eq!(out.map(|lanes| lanes[lane])[..10], expected, "{} {a:x}", isa.isa());
+                assert_eq!(out.map(|lanes| lanes[lane])[..14], expected, "{} {a:x}", isa.isa());
             }
-            assert_eq!(out[10], [compared; WIDE]);
+            assert_eq!(out[14], [compared; WIDE]);
         }
     }
 }
@@ -161,6 +174,10 @@ fn bytes_of_longs_are_read_lowest_first() {
     for offset in 0..=12 {
         let bytes = [1, 2, 3, 4].map(|at| (offset + at) as u8);
         assert_eq!(longs.at_byte(offset), u32::from_le_bytes(bytes));
+        if offset <= 8 {
+            let bytes = core::array::from_fn(|at| (offset + 1) as u8 + at as u8);
+            assert_eq!(longs.long_at(offset), u64::from_le_bytes(bytes));
+        }
     }
 }
 
@@ -209,7 +226,10 @@ kernel! {
     /// The searches of sixteen lines.
     fn searches_of_many(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [[u32; WIDE]; 2];
     vector op {
-        [op::lines::ranks(lines, places, keys), op::lines::leaves(lines, places, keys)]
+        let mut found = [[0; WIDE]; 2];
+        op::lines::double_ranks(lines, places, keys, &mut found[0]);
+        op::lines::leaves(lines, places, keys, &mut found[1]);
+        found
     }
 }
 
@@ -227,7 +247,7 @@ fn lines_of_many_lanes_are_searched_alike_on_every_set() {
             let line = lines.at(places[lane]);
             line[..count].iter().filter(|word| (word.load(Relaxed) as i32) < keys[lane] as i32).count()
         };
-        let ranks: [u32; WIDE] = core::array::from_fn(|lane| below(lane, 16) as u32);
+        let ranks: [u32; WIDE] = core::array::from_fn(|lane| 2 * below(lane, 16) as u32);
         let leaves = core::array::from_fn(|lane| {
             half_of_shared(lines.at(places[lane]), 2 * LEAF_KEYS + below(lane, LEAF_KEYS))
         });

@@ -15,6 +15,8 @@ pub struct Tree<'a, N> {
     keys: usize,
     /// Number of the full levels. Their nodes and one leaf are within `nodes`.
     levels: u32,
+    /// Number of their nodes.
+    full: usize,
 }
 
 impl<'a, N> Tree<'a, N> {
@@ -29,7 +31,7 @@ impl<'a, N> Tree<'a, N> {
             (full, width) = (full.saturating_add(width), width.saturating_mul(keys + 1));
         }
         assert!(full < nodes.len() && size_of::<N>().is_multiple_of(keys), "full levels and a leaf");
-        Self { nodes, keys, levels }
+        Self { nodes, keys, levels, full }
     }
 
     /// Returns walks that begin at the root.
@@ -88,6 +90,71 @@ impl<N, const COUNT: usize> TreeWalks<'_, N, COUNT> {
         let leaf = unsafe { &*self.tree.nodes.as_ptr().wrapping_byte_add(before * (size_of::<N>() / keys)) };
         (before, leaf)
     }
+
+    /// Returns, for each walk, the number of keys before its leaf, those of full levels left out, and those that `rank` counts of the
+    /// leaf's own. Bounds are checked once for all walks. `keys` is that of the tree.
+    ///
+    /// # Panics
+    /// When a walk is not at a leaf that there is, or `rank` counts more keys than a node has.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub fn ranks(&mut self, keys: usize, rank: impl Fn(&N, usize) -> usize) -> &[usize; COUNT] {
+        assert!(keys == self.tree.keys && self.level == self.tree.levels, "walks are at leaves");
+        assert!(greatest(&self.at) <= self.tree.nodes.len() * keys, "leaves that there are");
+        if const { COUNT > IN_REGISTERS } {
+            black_box(&mut self.at);
+        }
+        let start = self.tree.nodes.as_ptr();
+        let first = self.tree.full * keys + 1;
+        let at = &mut self.at;
+        each_lane::<COUNT>(|lane| {
+            // SAFETY: the keys before the leaf are those of whole nodes, and fewer than all.
+            let leaf = unsafe { &*start.wrapping_byte_add((at[lane] - 1) * (size_of::<N>() / keys)) };
+            let rank = rank(leaf, lane);
+            assert!(rank <= keys, "keys of a node");
+            at[lane] = at[lane] - first + rank;
+        });
+        if const { COUNT > IN_REGISTERS } {
+            black_box(&mut self.at);
+        }
+        &self.at
+    }
+}
+
+/// Calls `each` with each lane and the value at its place. Bounds are checked once.
+///
+/// # Panics
+/// When there is no value at one of the places.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub fn each_value<V: Copy, const COUNT: usize>(
+    values: &[V],
+    places: &[usize; COUNT],
+    mut each: impl FnMut(usize, V),
+) {
+    assert!(greatest(places) < values.len(), "values at all places");
+    // Or the compiler keeps the places of the comparison in registers, one by one, and spills them.
+    let places = if const { COUNT > IN_REGISTERS } { black_box(places) } else { places };
+    // SAFETY: the place is at most the greatest.
+    each_lane::<COUNT>(|lane| each(lane, unsafe { *values.get_unchecked(places[lane]) }));
+}
+
+/// Returns the greatest of the numbers.
+#[inline(always)]
+fn greatest<const COUNT: usize>(numbers: &[usize; COUNT]) -> usize {
+    // By eights, which are vectors.
+    let (eights, rest) = numbers.as_chunks::<8>();
+    let mut most = [0; 8];
+    for eight in eights {
+        for (most, &number) in most.iter_mut().zip(eight) {
+            *most = number.max(*most);
+        }
+    }
+    let mut greatest = 0;
+    for &number in most.iter().chain(rest) {
+        greatest = number.max(greatest);
+    }
+    greatest
 }
 
 /// Calls `body` for each of `COUNT` lanes, at most 32, without a loop in the code.

@@ -460,3 +460,8 @@ fn the_routes_around_a_prefix_are_those_of_its_vrf() {
     assert_eq!(vrfs.covers(unknown, Prefix::<u32>::ALL), Err(TableError::UnknownVrf(unknown)));
     assert_eq!(vrfs.lookup_prefix(unknown, Ipv4Addr::LOCALHOST), Err(TableError::UnknownVrf(unknown)));
 }
+
+#[test]
+fn a_vrf_is_its_number() {
+    assert_eq!((u32::from(Vrf::new(70_000)), u32::from(Vrf::from(7_u16))), (70_000, 7));
+}

@@ -5,12 +5,12 @@ use core::marker::PhantomData;
 use crate::fib::BuildError;
 use crate::fib::parts::overflow::{
     self, Area, DEEP, Level, PADDING, SLOTS_MAX, SlotRecord, SlotWindows, append_records, append_values,
-    width_mask,
+    holds, width_mask,
 };
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Ipv4Key, Key, Prefix, Routes};
+use crate::net::{Ipv4Key, Routes};
 
-use super::layout::{WIDTHS, holds, line_words};
+use super::layout::line_words;
 use super::{Dir18Lines, NAME};
 
 impl<K: Ipv4Key> Dir18Lines<K> {
@@ -21,7 +21,7 @@ impl<K: Ipv4Key> Dir18Lines<K> {
     pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let memory = |error| BuildError::memory(NAME, error);
-        let width = width(routes);
+        let width = overflow::width_for(routes);
         let windows = Self::WINDOWS[width as usize];
         let mut budget = Budget::new(limits);
         let mut tables = Tables::new(windows, width, &mut budget).map_err(memory)?;
@@ -31,26 +31,6 @@ impl<K: Ipv4Key> Dir18Lines<K> {
         let Tables { direct, lines, maps, .. } = tables;
         Ok(Self { width, direct, lines, shared_from, maps, below, keys: PhantomData })
     }
-}
-
-/// One route of this many may have a next hop that does not fit a slot. Routes are weighted by the space that they
-/// cover. More such routes would cost more time and memory in the overflow than wider values do.
-const RARE: u64 = 64;
-
-/// Returns the width of values for a table.
-fn width<K: Key>(routes: &dyn Routes<K>) -> u32 {
-    let half = K::BITS / 2;
-    let (mut all, mut beyond) = (0, [0u64; WIDTHS]);
-    let Ok(()) = routes.try_for_each(Prefix::ALL, |route| {
-        // Weighted by space, because a short prefix fills many slots, and each of them would go to the overflow.
-        let share = 1 + (1u64 << half >> route.prefix.len().min(63));
-        all += share;
-        for (width, beyond) in beyond.iter_mut().enumerate() {
-            *beyond += if holds(width as u32, route.next_hop.id()) { 0 } else { share };
-        }
-        Ok::<(), core::convert::Infallible>(())
-    });
-    (0..WIDTHS as u32 - 1).find(|&width| beyond[width as usize] <= all / RARE).unwrap_or(2)
 }
 
 /// The tables under construction.

@@ -4,13 +4,13 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use crate::fib::CheckError;
-use crate::fib::parts::overflow::{AreaWalk, PADDING, SlotWindows, values_at, width_mask};
+use crate::fib::parts::overflow::{AreaWalk, PADDING, SlotWindows, WIDTHS, values_at, width_mask};
 use crate::memory::Cell;
 use crate::net::Key;
 use crate::simd::{Cell32, LINE_WORDS};
 
 use super::Dir18Lines;
-use super::layout::{Live, WIDTHS, line_words};
+use super::layout::{Live, line_words};
 use super::scalar::Arrays;
 
 impl<K: Key> Dir18Lines<K> {

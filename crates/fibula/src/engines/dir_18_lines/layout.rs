@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::AtomicU32;
 
-use crate::fib::parts::overflow::{SlotWindows, width_mask};
+use crate::fib::parts::overflow::{SlotWindows, WIDTHS};
 use crate::memory::{Buffer, Shared};
 use crate::net::Key;
 
@@ -39,9 +39,6 @@ pub(super) struct Live<K> {
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// Number of widths that values can have.
-pub(super) const WIDTHS: usize = 3;
-
 /// Returns the windows, which make a line 64 bytes. For IPv4: 18, 6 and 8 bits for 8-bit values, 19, 5 and 8 for 16-bit
 /// values, 20, 4 and 8 for 32-bit values.
 pub(super) const fn windows(key_bits: u8, width: u32) -> SlotWindows {
@@ -51,11 +48,6 @@ pub(super) const fn windows(key_bits: u8, width: u32) -> SlotWindows {
 /// Returns the words of a line.
 pub(super) const fn line_words(windows: SlotWindows, width: u32) -> usize {
     (windows.slots() << width).div_ceil(4)
-}
-
-/// Returns whether a slot can hold the next hop. All ones mean that a slot is deeper.
-pub(super) const fn holds(width: u32, word: u32) -> bool {
-    word < width_mask(width)
 }
 
 impl<K: Key> Dir18Lines<K> {

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeMap;
 
-use crate::fib::parts::overflow::{AreaWalk, PADDING, moved};
+use crate::fib::parts::overflow::{AreaWalk, PADDING, WIDTHS, moved};
 use crate::fib::sections::{OwnedWords, Parts, PartsError, Sections};
 use crate::fib::{CheckError, Fib};
 use crate::memory::Cell;
@@ -12,7 +12,7 @@ use crate::net::{Ipv4Key, Key};
 
 use super::NAME;
 use super::check::CheckedLine;
-use super::layout::{Dir18Lines, Live, WIDTHS, line_words};
+use super::layout::{Dir18Lines, Live, line_words};
 
 impl<K: Key> Dir18Lines<K> {
     pub(super) fn parts(&self) -> Sections<'_> {

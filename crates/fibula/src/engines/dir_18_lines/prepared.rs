@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use crate::fib::in_place::{Publication, StoredWords};
 use crate::fib::parts::arena::Arena;
 use crate::fib::parts::overflow::{
-    Area, DEEP, Level, SLOTS_MAX, SlotRecord, SlotWindows, append_records, moved, width_mask, words_below,
+    Area, DEEP, Level, SLOTS_MAX, SlotRecord, SlotWindows, append_records, holds, moved, width_mask,
+    words_below,
 };
 use crate::fib::parts::shadow::Shadow;
 use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared};
 use crate::simd::LINE_WORDS;
 
-use super::layout::{holds, line_words};
+use super::layout::line_words;
 
 mod tidy;
 

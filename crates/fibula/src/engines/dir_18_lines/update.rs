@@ -12,7 +12,7 @@ use crate::check::CheckError;
 use crate::fib::in_place::{InPlace, PrepareError, Publication, RetiredUnit, RoomExceeded, Rooms};
 use crate::fib::parts::arena::{Arena, ArrayLayout};
 use crate::fib::parts::by_entry::{Meets, by_entry};
-use crate::fib::parts::overflow::{PADDING, SlotFiller, SlotWindows, WORDS_MAX, width_mask};
+use crate::fib::parts::overflow::{PADDING, SlotFiller, SlotWindows, WORDS_MAX, holds, width_mask};
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::shadow::Shadow;
 use crate::fib::parts::units::Unit;
@@ -21,7 +21,7 @@ use crate::memory::{Budget, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
 
-use super::layout::{Live, holds, line_words};
+use super::layout::{Live, line_words};
 use super::prepared::{BELOW, LINES, LineWords, Prepared, splat};
 #[cfg(test)]
 use super::prepared::{DIRECT, MAPS};

@@ -92,6 +92,15 @@ impl Changing {
 }
 
 #[test]
+fn codes_of_a_change_that_is_taken_back_are_too() {
+    // The id is larger than the largest code, so the table numbers its next hops.
+    let mut changing = Changing::new([(0, 8, 70_000)]);
+    assert_eq!(changing.prepare(0, 9, 70_001), Applied::InPlace);
+    changing.editor.abandon();
+    changing.editor.check(&[]).unwrap();
+}
+
+#[test]
 fn a_run_stores_its_entries_and_no_others() {
     const WORDS: usize = 4;
     for first in 0..2 * WORDS {

@@ -4,20 +4,20 @@ use crate::net::{Key, NextHop};
 use crate::simd::kernel;
 
 use super::layout::{Code, Node, NodeWord, PlanB, Row};
-use super::scalar::{ANY, Order};
+use super::scalar::Order;
 
 kernel! {
     /// Looks up a batch: [`PlanB::batch`].
-    pub(super) fn batch<K: Key, N: Node, O: Order<K>, C: Code>(
+    pub(super) fn batch<K: Key, N: Node, O: Order<K>, C: Code>[const LEVELS: usize](
         fib: &PlanB<K, N>,
         codes: &[C],
         keys: &[O::Item],
         results: &mut [Option<NextHop>],
     )
-    scalar PlanB::<K, N>::batch_by_thirds::<O, C, ANY>;
+    scalar PlanB::<K, N>::batch_by_thirds::<O, C, LEVELS>;
     no icelake;
     vector op {
-        fib.batch::<O, C, ANY, 32>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
+        fib.batch::<O, C, LEVELS, 32>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
             Row::Narrow(keys, word) => op::rank32(keys, word),
             Row::Wide(keys, word) => op::rank64(keys, word),
         });

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use core::hint::black_box;
 
 use crate::net::{Key, NextHop};
-use crate::simd::{self, IN_REGISTERS, Tree, TreeWalks, each_lane};
+use crate::simd::{self, IN_REGISTERS, Tree, TreeWalks, each_lane, each_value};
 
 use super::layout::{Code, Node, NodeWord, PlanB, lower, upper, word};
 
@@ -67,6 +67,11 @@ impl<K: Key> Order<K> for Network {
 
 /// Keys are prefetched this many bytes ahead.
 const AHEAD: usize = 2048;
+
+/// Tells the compiler that what calls this is rare, so that it stands aside and the usual way has no jump.
+#[cold]
+#[inline]
+fn rare() {}
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -155,7 +160,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             if const { O::TURNED || COUNT <= IN_REGISTERS } {
                 each_lane::<COUNT>(|lane| turned[lane] = word::<K, N::Word>(upper(O::key(keys[lane]))));
             }
-            let walks = if const { COUNT <= IN_REGISTERS } {
+            let mut walks = if const { COUNT <= IN_REGISTERS } {
                 self.descend::<LEVELS, COUNT>(|lane| turned[lane], || (), rank)
             } else if const { O::TURNED } {
                 // In network order, words are turned once and kept in memory.
@@ -177,15 +182,18 @@ impl<K: Key, N: Node> PlanB<K, N> {
                 false => word::<K, N::Word>(upper(O::key(keys[lane]))),
             };
             let mut blocks = 0_u32;
-            each_lane::<COUNT>(|lane| {
+            let places = walks.ranks(N::KEYS, |leaf, lane| {
                 // Once a cache line of keys. The prefetch may go past the batch, because callers hold their batches side by side.
                 if lane.is_multiple_of(LINE / size_of::<O::Item>()) {
                     simd::fetch_past(keys, lane + AHEAD / size_of::<O::Item>());
                 }
-                let code = codes[self.interval(&walks, lane, word_of(lane), rank)];
+                rank(leaf, word_of(lane))
+            });
+            each_value(codes, places, |lane, code| {
                 let word = match self.next_hops.get(code.next_hop()) {
                     Some(&word) => word,
                     None => {
+                        rare();
                         blocks |= 1 << lane;
                         0
                     }
@@ -196,8 +204,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
             while blocks != 0 {
                 let lane = blocks.trailing_zeros() as usize;
                 blocks &= blocks - 1;
-                let interval = self.interval(&walks, lane, word_of(lane), rank);
-                results[lane] = self.answer(codes, interval, O::key(keys[lane]));
+                results[lane] = self.answer(codes, places[lane], O::key(keys[lane]));
             }
         }
         groups.len() * COUNT

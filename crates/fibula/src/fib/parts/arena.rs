@@ -263,3 +263,18 @@ impl<T: Word> Arena<T> {
         self.units.check(used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_of_all_words_of_a_unit_and_no_lookup_reads_the_lists() {
+        let form = ArrayLayout { number: 0, width: 2, most: 8, padding: 0, huge_pages: false };
+        let mut arena = Arena::<u32>::new(&[], form).unwrap();
+        assert_eq!(arena.bytes(Unit { place: 0, size: 3 }), 3 * 2 * 4);
+        assert_eq!(arena.take(3, &mut Budget::default()).unwrap(), Some(0));
+        let memory = arena.memory();
+        assert!(memory.lookup_bytes == 0 && memory.allocated_bytes > 0, "{memory:?}");
+    }
+}

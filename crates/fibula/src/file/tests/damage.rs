@@ -191,6 +191,14 @@ fn sections_outside_the_file_or_of_another_kind_are_refused() {
         let error = open(&with_table(&good, change)).unwrap_err();
         assert!(error.is_damage() || error.is_newer(), "{number}: {error}");
     }
+    // Those that are not needed have names of their own, too.
+    let twice = with_table(&good, |all| {
+        for one in all.iter_mut().filter(|one| one.name.starts_with("values")) {
+            (one.name, one.is_needed) = ("labels".to_owned(), false);
+        }
+    });
+    let error = open(&twice).unwrap_err();
+    assert!(error.is_damage() && error.to_string().contains("section table"), "{error}");
 }
 
 /// A file of each engine that files can hold, and the routes of both families.
@@ -204,7 +212,7 @@ fn every_engine() -> (Rib<u32>, Rib<u128>, Vec<Vec<u8>>) {
         contents
     };
     let mut written: Vec<Vec<u8>> = Vec::new();
-    for name in ["range-btree", "dir-18-lines", "dir-17-bitmap"] {
+    for name in ["range-btree", "dir-18-lines", "dir-17-bitmap", "dir-17-sparse"] {
         let (fib, mut contents) = (build(name, &v4), contents());
         contents.v4.fib = Some(&*fib);
         written.push(bytes(&contents));
@@ -381,4 +389,12 @@ fn the_limit_is_for_all_sections_together() {
     assert!(within(bytes).is_ok());
     // No section has half of the bytes, and all together have more.
     assert!(within(bytes / 2).unwrap_err().to_string().contains("limit"), "{:?}", within(bytes / 2).err());
+}
+
+#[test]
+fn an_error_of_the_system_is_the_source_of_ours() {
+    let source = |error: FileError| core::error::Error::source(&error).map(ToString::to_string);
+    let absent = std::env::temp_dir().join("fibula-no-such-folder/table.fibula");
+    assert!(source(TableFile::open(&absent).unwrap_err()).is_some());
+    assert_eq!(source(open(b"FIBULA").unwrap_err()), None);
 }

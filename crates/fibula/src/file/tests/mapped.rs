@@ -26,7 +26,7 @@ fn mappable(folder: &Folder, routes: usize) -> (PathBuf, Rib<u32>, Rib<u128>) {
 
 #[test]
 fn mapped_files_answer_as_copies_do() {
-    ["dir-17-bitmap", "dir-18-lines"].into_iter().for_each(answer_as_copies_do);
+    ["dir-17-bitmap", "dir-17-sparse", "dir-18-lines"].into_iter().for_each(answer_as_copies_do);
 }
 
 fn answer_as_copies_do(name: &str) {
@@ -119,7 +119,7 @@ fn whatever_the_words_of_mapped_columns_are_values_stay_within_them() {
 /// The header and the section table are verified when a file is mapped. Other words can have any value.
 #[test]
 fn whatever_the_words_of_a_mapped_file_are_lookups_stay_within_it_and_end() {
-    ["dir-17-bitmap", "dir-18-lines"].into_iter().for_each(stay_within);
+    ["dir-17-bitmap", "dir-17-sparse", "dir-18-lines"].into_iter().for_each(stay_within);
 }
 
 fn stay_within(name: &str) {
@@ -166,7 +166,8 @@ fn stay_within(name: &str) {
         wrong += u32::from(!is_right);
     }
     std::panic::set_hook(quiet);
-    assert!(wrong > 20, "{wrong}");
+    // Other rounds alter what is verified.
+    assert!(wrong > 10, "{wrong}");
 }
 
 #[test]

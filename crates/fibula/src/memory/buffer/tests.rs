@@ -42,8 +42,11 @@ fn elements_stay_while_it_moves_from_block_to_block() {
                 assert!(!buffer.is_mapped() || buffer.as_ptr().align_offset(HUGE_PAGE_BYTES) == 0);
             }
         }
+        assert_eq!(buffer.is_mapped(), of(&buffer).mapped_bytes > 0);
         assert!(huge_pages || !buffer.is_mapped());
+        let start = buffer.as_ptr();
         budget.shrink(&mut buffer);
+        assert!(!buffer.is_mapped() || buffer.as_ptr() == start, "a mapping is cut, and nothing moves");
         assert!(of(&buffer).held_bytes() <= buffer.len() * 4 * 9 / 8);
         let copy = buffer.clone();
         assert_eq!(copy.is_mapped(), buffer.is_mapped());
@@ -64,11 +67,28 @@ fn elements_may_be_wider_than_a_line() {
     struct Wide([u8; 128]);
     let mut budget = Budget::default();
     let mut buffer = budget.buffer(3).unwrap();
+    assert_eq!(buffer.capacity(), 3);
     buffer.resize(2, Wide([1; 128]));
     buffer.extend([Wide([2; 128])]);
     assert_eq!(buffer.as_ptr().align_offset(128), 0);
     assert_eq!(buffer[1..], [Wide([1; 128]), Wide([2; 128])]);
     assert_eq!(Buffer::<Wide>::new().as_ptr().align_offset(128), 0);
+}
+
+#[test]
+fn elements_are_read_after_those_that_there_are() {
+    let mut buffer = Budget::default().buffer::<u16>(4).unwrap();
+    buffer.push(7);
+    let mut read = |result: Result<(), u8>| {
+        let read = |bytes: &mut [u8]| {
+            bytes.copy_from_slice(&[1, 0, 2, 1, 3, 0]);
+            result
+        };
+        assert_eq!(buffer.append_read(3, read), result);
+        buffer.to_vec()
+    };
+    assert_eq!(read(Err(9)), [7]);
+    assert_eq!(read(Ok(())), [7, 1, 258, 3]);
 }
 
 #[test]

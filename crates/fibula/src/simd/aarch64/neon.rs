@@ -198,8 +198,7 @@ operations! { "neon"
 
     /// Counts the set bits of each lane.
     fn popcount(a: V) -> V {
-        let count = |a| vreinterpretq_u32_u8(vcntq_u8(vreinterpretq_u8_u32(a)));
-        sum_bytes(uint32x4x2_t(count(a.0), count(a.1)))
+        sum_bytes(byte_counts(a))
     }
 
     /// Reads the elements at the lanes' indices; an index past the end reads the last element.
@@ -287,6 +286,29 @@ operations! { "neon"
             *rank = table.slice()[place as usize].read().checked_shl(by).unwrap_or(0).count_ones();
         }
         load(&ranks)
+    }
+
+    /// Like [`ranks`], with the upper halves of the elements.
+    fn ranks_and_upper(table: Longs<'_>, index: V, by: V) -> [V; 2] {
+        let places = array(min(index, splat(table.last())));
+        let upper = load(&places.map(|place| (table.slice()[place as usize].read() >> 32) as u32));
+        [ranks(table, index, by), upper]
+    }
+
+    /// Like [`ranks`], of the 64 bits at byte offsets.
+    fn ranks_at(table: Longs<'_>, offset: V, by: V) -> V {
+        let (places, by) = (array(min(offset, splat(table.last_long()))), array(by));
+        let mut ranks = [0; LANES];
+        for ((rank, place), by) in ranks.iter_mut().zip(places).zip(by) {
+            *rank = table.long_at(place).checked_shl(by).unwrap_or(0).count_ones();
+        }
+        load(&ranks)
+    }
+
+    /// Counts the set bits of each byte.
+    fn byte_counts(a: V) -> V {
+        let count = |a| vreinterpretq_u32_u8(vcntq_u8(vreinterpretq_u8_u32(a)));
+        uint32x4x2_t(count(a.0), count(a.1))
     }
 
     /// Appends a vector of places; one past the last becomes the last.

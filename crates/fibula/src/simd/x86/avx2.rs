@@ -260,17 +260,19 @@ operations! { "avx2,bmi2"
         Places8 { at: add(shl::<3>(index), shlv(rank, and(width, splat(3)))), last: table.last() }
     }
 
-    /// Reads the elements at the lower 32 bits of four lanes of 64, which are in bounds.
-    fn longs(table: Longs<'_>, index: __m256i) -> __m256i {
+    /// Reads 64 bits at the lower 32 bits of four lanes of 64, which count `SCALE` bytes and are in bounds.
+    fn longs[const SCALE: i32](table: Longs<'_>, index: __m256i) -> __m256i {
         let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
-        // SAFETY: the caller has clamped the indices to that of the last element. Aligned loads, as in `gather_cells`.
+        // SAFETY: the caller has clamped the indices to the last one. Loads of whole elements are aligned, as in `gather_cells`;
+        // others are of a table that has no writer, or of bytes as they were or will be, as in `bytes`.
         unsafe {
             asm!(
-                "vpgatherqq {found}, [{table} + {index} * 8], {all}",
+                "vpgatherqq {found}, [{table} + {index} * {scale}], {all}",
                 found = inout(ymm_reg) found,
                 all = inout(ymm_reg) all,
                 table = in(reg) table.slice().as_ptr(),
                 index = in(ymm_reg) index,
+                scale = const SCALE,
                 options(pure, readonly, nostack, preserves_flags)
             );
         }
@@ -278,18 +280,36 @@ operations! { "avx2,bmi2"
         found
     }
 
+    /// Reads 64 bits at the lanes' indices, which are in bounds: those of the even lanes, and those of the odd ones.
+    fn evens_odds[const SCALE: i32](table: Longs<'_>, index: V) -> [__m256i; 2] {
+        let even = longs::<SCALE>(table, _mm256_and_si256(index, _mm256_set1_epi64x(0xffff_ffff)));
+        [even, longs::<SCALE>(table, _mm256_srli_epi64::<32>(index))]
+    }
+
+    /// Shifts elements of 64 bits left by the lanes' counts (64 and more give 0), and counts the bits that are set then.
+    fn counted(longs: [__m256i; 2], by: V) -> V {
+        let ones = |long| _mm256_sad_epu8(byte_counts(long), _mm256_setzero_si256());
+        let even = ones(_mm256_sllv_epi64(longs[0], _mm256_and_si256(by, _mm256_set1_epi64x(0xffff_ffff))));
+        let odd = ones(_mm256_sllv_epi64(longs[1], _mm256_srli_epi64::<32>(by)));
+        _mm256_or_si256(even, _mm256_slli_epi64::<32>(odd))
+    }
+
     /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give 0), and
     /// counts the bits that are set then.
     fn ranks(table: Longs<'_>, index: V, by: V) -> V {
-        let index = min(index, splat(table.last()));
-        let low = _mm256_set1_epi64x(0xffff_ffff);
-        let counted = |index, by| {
-            let long = _mm256_sllv_epi64(longs(table, index), by);
-            _mm256_sad_epu8(byte_counts(long), _mm256_setzero_si256())
-        };
-        let even = counted(_mm256_and_si256(index, low), _mm256_and_si256(by, low));
-        let odd = counted(_mm256_srli_epi64::<32>(index), _mm256_srli_epi64::<32>(by));
-        _mm256_or_si256(even, _mm256_slli_epi64::<32>(odd))
+        counted(evens_odds::<8>(table, min(index, splat(table.last()))), by)
+    }
+
+    /// Like [`ranks`], with the upper halves of the elements.
+    fn ranks_and_upper(table: Longs<'_>, index: V, by: V) -> [V; 2] {
+        let longs = evens_odds::<8>(table, min(index, splat(table.last())));
+        let upper = _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(longs[0]), longs[1]);
+        [counted(longs, by), upper]
+    }
+
+    /// Like [`ranks`], of the 64 bits at byte offsets.
+    fn ranks_at(table: Longs<'_>, offset: V, by: V) -> V {
+        counted(evens_odds::<1>(table, min(offset, splat(table.last_long()))), by)
     }
 
     /// Appends a vector of places; one past the last becomes the last.

@@ -102,6 +102,15 @@ fn one_longer_route_costs_a_record_and_several_a_tree() {
     assert_eq!(lines(&["2001:db8::/32", "2001:db8:7::1/128"]), 4);
 }
 
+#[test]
+fn neighbouring_windows_with_equal_routes_are_one_piece() {
+    let routes = [("2001:db8::/31", 1), ("2001:db8:7::/48", 2), ("2001:db9:7::/48", 2)];
+    let routes =
+        routes.map(|(text, hop)| Route::<u128>::new(text.parse().unwrap(), NextHop::new(hop).unwrap()));
+    // The check refuses equal neighbours.
+    agrees_inside(&routes);
+}
+
 /// As `agrees`, with the first addresses of routes alone.
 fn agrees_inside(routes: &[Route<u128>]) {
     let fib = engines::<u128>()[0].build(&RouteSlice::new(routes).unwrap(), Limits::default()).unwrap();

@@ -4,14 +4,17 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::net::Key;
 use crate::simd::{
-    LINE_UNITS, LINE_WORDS, SharedLine, SharedLines, WIDE, any_has, each_lane, fetch_past, kernel,
-    leaf_by_thirds, leaves_by_thirds, rank_by_thirds, ranks_by_thirds,
+    LINE_UNITS, LINE_WORDS, SharedLine, SharedLines, WIDE, any_has, double_ranks_by_thirds, each_lane,
+    fetch_past, kernel, leaf_by_thirds, leaves_by_thirds, rank_by_thirds,
 };
 
 use super::layout::{BELOW, BlockRoot, LEVELS, LINES, OBJECT_WORDS, Object, SIGN, is_tree, window, windows};
 
 /// Keys of a group.
 const GROUP: usize = WIDE;
+
+/// A number for each key of a group.
+type Lanes = [u32; GROUP];
 
 /// Groups that take each step one after the other, so that the lines of all are on their way together.
 const ABREAST: usize = 4;
@@ -22,8 +25,8 @@ struct Searches<R, L, Rs, Ls, H> {
     rank: R,
     /// Returns the value of a leaf for a key.
     leaf: L,
-    /// Both for each lane: the line at its place, in units, and its key.
-    ranks: Rs,
+    /// Both for each lane, twice for the first: the line at its place, in units, and its key.
+    double_ranks: Rs,
     leaves: Ls,
     /// Returns whether any of the values has any of these bits.
     any_has: H,
@@ -33,8 +36,8 @@ struct Searches<R, L, Rs, Ls, H> {
 trait Search {
     fn rank(&self, line: &SharedLine, key: u32) -> u32;
     fn leaf(&self, line: &SharedLine, key: u32) -> u32;
-    fn ranks(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP];
-    fn leaves(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP];
+    fn double_ranks(&self, lines: SharedLines<'_>, places: &Lanes, keys: &Lanes, to: &mut Lanes);
+    fn leaves(&self, lines: SharedLines<'_>, places: &Lanes, keys: &Lanes, to: &mut Lanes);
     fn any_has(&self, values: &[u32], bits: u32) -> bool;
 }
 
@@ -42,8 +45,8 @@ impl<R, L, Rs, Ls, H> Search for Searches<R, L, Rs, Ls, H>
 where
     R: Fn(&SharedLine, u32) -> u32,
     L: Fn(&SharedLine, u32) -> u32,
-    Rs: Fn(SharedLines<'_>, &[u32; GROUP], &[u32; GROUP]) -> [u32; GROUP],
-    Ls: Fn(SharedLines<'_>, &[u32; GROUP], &[u32; GROUP]) -> [u32; GROUP],
+    Rs: Fn(SharedLines<'_>, &Lanes, &Lanes, &mut Lanes),
+    Ls: Fn(SharedLines<'_>, &Lanes, &Lanes, &mut Lanes),
     H: Fn(&[u32], u32) -> bool,
 {
     #[inline(always)]
@@ -57,13 +60,13 @@ where
     }
 
     #[inline(always)]
-    fn ranks(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP] {
-        (self.ranks)(lines, places, keys)
+    fn double_ranks(&self, lines: SharedLines<'_>, places: &Lanes, keys: &Lanes, to: &mut Lanes) {
+        (self.double_ranks)(lines, places, keys, to);
     }
 
     #[inline(always)]
-    fn leaves(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP] {
-        (self.leaves)(lines, places, keys)
+    fn leaves(&self, lines: SharedLines<'_>, places: &Lanes, keys: &Lanes, to: &mut Lanes) {
+        (self.leaves)(lines, places, keys, to);
     }
 
     #[inline(always)]
@@ -79,11 +82,11 @@ macro_rules! searches {
         Searches {
             rank: |line: &SharedLine, key| lines::rank(line, key),
             leaf: |line: &SharedLine, key| lines::leaf(line, key),
-            ranks: |from: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]| {
-                lines::ranks(from, places, keys)
+            double_ranks: |from: SharedLines<'_>, places: &Lanes, keys: &Lanes, to: &mut Lanes| {
+                lines::double_ranks(from, places, keys, to);
             },
-            leaves: |from: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]| {
-                lines::leaves(from, places, keys)
+            leaves: |from: SharedLines<'_>, places: &Lanes, keys: &Lanes, to: &mut Lanes| {
+                lines::leaves(from, places, keys, to);
             },
             any_has: |values: &[u32], bits| lines::any_has(values, bits),
         }
@@ -96,7 +99,7 @@ macro_rules! portable {
         Searches {
             rank: rank_by_thirds,
             leaf: leaf_by_thirds,
-            ranks: ranks_by_thirds,
+            double_ranks: double_ranks_by_thirds,
             leaves: leaves_by_thirds,
             any_has,
         }
@@ -182,17 +185,15 @@ impl<'a> BlocksView<'a> {
         search: &impl Search,
     ) -> [[u32; GROUP]; COUNT] {
         let (mut windows, mut places) = ([[0; GROUP]; COUNT], [[0; GROUP]; COUNT]);
-        // Loops, because closures passed to `map` or `for_each` of an array would be compiled without the instruction set.
-        for ((windows, places), (keys, roots)) in
-            windows.iter_mut().zip(&mut places).zip(keys.iter().zip(roots))
-        {
-            for ((window_of_key, &key), (place, &root)) in
-                windows.iter_mut().zip(keys).zip(places.iter_mut().zip(roots))
-            {
-                // Lines are compared as signed numbers.
-                *window_of_key = window(key, 0) ^ SIGN;
-                *place = BlockRoot(root).place() * LINE_UNITS;
-            }
+        // Loops, because closures passed to `map` or `for_each` of an array would be compiled without the instruction set. Over all
+        // groups, one array at a time: of a loop over groups around one over lanes the compiler makes vectors of groups, whose
+        // lanes it gathers and scatters.
+        for (window_of_key, &key) in windows.as_flattened_mut().iter_mut().zip(keys.as_flattened()) {
+            // Lines are compared as signed numbers.
+            *window_of_key = window(key, 0) ^ SIGN;
+        }
+        for (place, &root) in places.as_flattened_mut().iter_mut().zip(roots.as_flattened()) {
+            *place = BlockRoot(root).place() * LINE_UNITS;
         }
         let mut most = 0;
         for &root in roots.as_flattened() {
@@ -201,14 +202,14 @@ impl<'a> BlocksView<'a> {
         }
         let most = most >> BlockRoot::LEVELS_AT;
         for below in (0..most).rev() {
-            let units = LINES[below as usize % LEVELS] * LINE_UNITS;
+            let half_units = LINES[below as usize % LEVELS] * LINE_UNITS / 2;
             let mut ranks = [[0; GROUP]; COUNT];
             for ((ranks, places), windows) in ranks.iter_mut().zip(&places).zip(&windows) {
-                *ranks = search.ranks(self.lines, places, windows);
+                search.double_ranks(self.lines, places, windows, ranks);
             }
-            for ((places, ranks), roots) in places.iter_mut().zip(ranks).zip(roots) {
-                for ((place, rank), &root) in places.iter_mut().zip(ranks).zip(roots) {
-                    let next = place.wrapping_add(LINE_UNITS).wrapping_add(rank.wrapping_mul(units));
+            for ((places, ranks), roots) in places.iter_mut().zip(&ranks).zip(roots) {
+                for ((place, &rank), &root) in places.iter_mut().zip(ranks).zip(roots) {
+                    let next = place.wrapping_add(LINE_UNITS).wrapping_add(rank.wrapping_mul(half_units));
                     let is_inner = BlockRoot(root).levels() > below;
                     *place = if is_inner { next } else { *place };
                 }
@@ -220,7 +221,7 @@ impl<'a> BlocksView<'a> {
         }
         let mut values = [[0; GROUP]; COUNT];
         for ((values, places), windows) in values.iter_mut().zip(&places).zip(&windows) {
-            *values = search.leaves(self.lines, places, windows);
+            search.leaves(self.lines, places, windows, values);
         }
         values
     }

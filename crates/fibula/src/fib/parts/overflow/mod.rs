@@ -27,10 +27,10 @@ mod tests;
 
 pub(crate) use check::AreaWalk;
 pub(crate) use lookup::value;
-pub(crate) use record::{SlotRecord, values_at, width_mask};
+pub(crate) use record::{SlotRecord, WIDTHS, holds, values_at, width_mask};
 pub(crate) use sweep::{
     Area, DEEP, Level, PADDING, SLOTS_MAX, SlotFiller, WORDS_MAX, append_records, append_values, moved,
-    sweep, words_below,
+    sweep, width_for, words_below,
 };
 
 /// How a key is cut into three windows, from its first bit on.

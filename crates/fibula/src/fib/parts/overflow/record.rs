@@ -113,6 +113,14 @@ pub(crate) const fn width_mask(width: u32) -> u32 {
     }
 }
 
+/// Number of widths that values can have.
+pub(crate) const WIDTHS: usize = 3;
+
+/// Returns whether a value of this width can be the next hop. All ones mean that a slot is deeper.
+pub(crate) const fn holds(width: u32, word: u32) -> bool {
+    word < width_mask(width)
+}
+
 /// Returns the width that values up to `greatest` need.
 pub(crate) fn width_of(greatest: u32) -> u32 {
     (0..2).find(|&width| greatest <= width_mask(width)).unwrap_or(2)

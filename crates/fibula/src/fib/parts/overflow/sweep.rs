@@ -10,7 +10,27 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use crate::simd::Cell32;
 
 use super::SlotWindows;
-use super::record::{OverflowEntry, SlotRecord, width_mask, width_of};
+use super::record::{OverflowEntry, SlotRecord, WIDTHS, holds, width_mask, width_of};
+
+/// One route of this many may have a next hop that does not fit a slot. Routes are weighted by the space that they
+/// cover. More such routes would cost more time and memory in the overflow than wider values do.
+const RARE: u64 = 64;
+
+/// Returns the width of the values of slots for a table, as a binary logarithm of bytes.
+pub(crate) fn width_for<K: Key>(routes: &dyn Routes<K>) -> u32 {
+    let half = K::BITS / 2;
+    let (mut all, mut beyond) = (0, [0u64; WIDTHS]);
+    let Ok(()) = routes.try_for_each(Prefix::ALL, |route| {
+        // Weighted by space, because a short prefix fills many slots, and each of them would go to the overflow.
+        let share = 1 + (1u64 << half >> route.prefix.len().min(63));
+        all += share;
+        for (width, beyond) in beyond.iter_mut().enumerate() {
+            *beyond += if holds(width as u32, route.next_hop.id()) { 0 } else { share };
+        }
+        Ok::<(), core::convert::Infallible>(())
+    });
+    (0..WIDTHS as u32 - 1).find(|&width| beyond[width as usize] <= all / RARE).unwrap_or(2)
+}
 
 /// Words of zeros at the end of an area, so that 32 bits can be read from its last byte on and it is never empty.
 pub(crate) const PADDING: usize = 1;

@@ -6,6 +6,7 @@ use crate::fib::Fib;
 use crate::fib::parts::lanes::answers;
 use crate::memory::Limits;
 use crate::net::{NextHop, Route, RouteSlice};
+use crate::simd::Present;
 
 fn engine(table: &[(&str, u32)]) -> Box<dyn Fib<u32>> {
     with_routes(table, |routes| Box::new(Dir18Lines::build(routes, Limits::default()).unwrap()))
@@ -38,6 +39,22 @@ fn a_second_host_route_of_a_chunk_takes_eight_bytes() {
                 (0x0b00_0000, 0),
             ],
         );
+    }
+}
+
+/// Where each vector has such a key, it does not matter which of them are looked at.
+#[test]
+fn one_deeper_key_of_a_batch_is_found_at_every_place() {
+    let fib = engine(&[("10.0.0.0/8", 1), ("10.1.2.0/24", 2), ("10.1.2.77/32", 3)]);
+    for present in Present::all() {
+        for at in 0..300 {
+            let mut keys = [0x0a02_0000; 300];
+            keys[at] = 0x0a01_024d;
+            let mut results = [None; 300];
+            fib.lookup_batch_on(present, &keys, &mut results);
+            let other = results.iter().position(|&found| found != NextHop::new(1));
+            assert_eq!((other, results[at]), (Some(at), NextHop::new(3)), "{}", present.isa());
+        }
     }
 }
 

@@ -47,13 +47,17 @@ operations! { "neon"
         half_of_shared(line, 2 * LEAF_KEYS + vaddvq_u32(all).wrapping_neg() as usize)
     }
 
-    /// Counts, for each lane, the words of the line at its place that are below its key.
-    fn ranks(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
-        core::array::from_fn(|lane| rank(lines.at(places[lane]), keys[lane]))
+    /// Stores, for each lane, twice the count of the words of the line at its place that are below its key.
+    fn double_ranks(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE], to: &mut [u32; WIDE]) -> () {
+        for lane in 0..WIDE {
+            to[lane] = 2 * rank(lines.at(places[lane]), keys[lane]);
+        }
     }
 
-    /// Returns, for each lane, the value of the leaf at its place that follows those of its keys that are below the lane's.
-    fn leaves(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
-        core::array::from_fn(|lane| leaf(lines.at(places[lane]), keys[lane]))
+    /// Stores, for each lane, the value of the leaf at its place that follows those of its keys that are below the lane's.
+    fn leaves(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE], to: &mut [u32; WIDE]) -> () {
+        for lane in 0..WIDE {
+            to[lane] = leaf(lines.at(places[lane]), keys[lane]);
+        }
     }
 }

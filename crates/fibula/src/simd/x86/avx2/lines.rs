@@ -16,14 +16,14 @@ const VALUES: usize = size_of::<u32>() * LEAF_KEYS;
 /// 4 to 7.
 const OF_KEYS: u32 = 0x00ff_0fff;
 
-/// An array of the values of an expression for each lane: `$bytes` is the lane's distance in an array of words.
+/// Stores the value of an expression for each lane: `$bytes` is the lane's distance in an array of words.
 macro_rules! lanes {
-    ($bytes:ident => $body:expr) => { lanes!(@ $bytes $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
-    (@ $bytes:ident $body:expr; $($lane:literal)*) => {
-        [$({
+    ($to:ident, $bytes:ident => $body:expr) => { lanes!(@ $to $bytes $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (@ $to:ident $bytes:ident $body:expr; $($lane:literal)*) => {
+        $({
             const $bytes: usize = size_of::<u32>() * $lane;
-            $body
-        }),*]
+            $to[$lane] = $body;
+        })*
     };
 }
 
@@ -82,10 +82,10 @@ operations! { "avx2,bmi2,popcnt"
         value
     }
 
-    /// Counts, for each lane, the words of the line at its place that are below its key.
-    fn ranks(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
+    /// Stores, for each lane, twice the count of the words of the line at its place that are below its key.
+    fn double_ranks(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE], to: &mut [u32; WIDE]) -> () {
         let first = lines.all_at(places);
-        let twice = lanes!(BYTES => {
+        lanes!(to, BYTES => {
             let twice: u32;
             // SAFETY: as in `rank`, of a line that there is; the lane is one of both arrays.
             unsafe {
@@ -109,13 +109,12 @@ operations! { "avx2,bmi2,popcnt"
             }
             twice
         });
-        twice.map(|twice| twice / 2)
     }
 
-    /// Returns, for each lane, the value of the leaf at its place that follows those of its keys that are below the lane's.
-    fn leaves(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
+    /// Stores, for each lane, the value of the leaf at its place that follows those of its keys that are below the lane's.
+    fn leaves(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE], to: &mut [u32; WIDE]) -> () {
         let first = lines.all_at(places);
-        lanes!(BYTES => {
+        lanes!(to, BYTES => {
             let value: u32;
             // SAFETY: as in `leaf`, of a line that there is; the lane is one of both arrays.
             unsafe {
@@ -144,7 +143,7 @@ operations! { "avx2,bmi2,popcnt"
                 );
             }
             value
-        })
+        });
     }
 
     /// Returns whether any of the values, a multiple of eight, has any of these bits.

@@ -120,48 +120,81 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         Places { at: add(shl::<3>(index), after), last: table.last() }
     }
 
-    /// Reads the elements at the lower 32 bits of eight lanes of 64, which are in bounds.
-    fn longs(table: Longs<'_>, index: __m512i) -> __m512i {
+    /// Reads 64 bits at the lower 32 bits of eight lanes of 64, which count `SCALE` bytes and are in bounds.
+    fn longs[const SCALE: i32](table: Longs<'_>, index: __m512i) -> __m512i {
         let mut found = _mm512_setzero_si512();
-        // SAFETY: the caller has clamped the indices to that of the last element. Aligned loads, as in `gather`.
+        // SAFETY: the caller has clamped the indices to the last one. Loads of whole elements are aligned, as in `gather`;
+        // others are of a table that has no writer, or of bytes as they were or will be, as in `bytes`.
         unsafe {
             asm!(
                 // As in `words`.
                 "kxnorw {all}, {all}, {all}",
-                "vpgatherqq {found:z}{{{all}}}, [{table} + {index:z} * 8]",
+                "vpgatherqq {found:z}{{{all}}}, [{table} + {index:z} * {scale}]",
                 found = inout(zmm_reg) found,
                 all = out(kreg) _,
                 table = in(reg) table.slice().as_ptr(),
                 index = in(zmm_reg) index,
+                scale = const SCALE,
                 options(pure, readonly, nostack, preserves_flags)
             );
         }
         found
     }
 
-    /// Reads the elements at the lanes' indices, clamped, and shifts each left by its count (64 and more give 0):
-    /// those of the even lanes, and those of the odd lanes.
-    fn shifted(table: Longs<'_>, index: W, by: W) -> [__m512i; 2] {
-        let index = _mm512_min_epu32(index, splat(table.last()));
-        let low = _mm512_set1_epi64(0xffff_ffff);
-        [
-            _mm512_sllv_epi64(longs(table, _mm512_and_si512(index, low)), _mm512_and_si512(by, low)),
-            _mm512_sllv_epi64(longs(table, _mm512_srli_epi64::<32>(index)), _mm512_srli_epi64::<32>(by)),
-        ]
+    /// Reads 64 bits at the lanes' indices, which are in bounds: those of the even lanes, and those of the odd ones.
+    fn evens_odds[const SCALE: i32](table: Longs<'_>, index: W) -> [__m512i; 2] {
+        let even = longs::<SCALE>(table, _mm512_and_si512(index, _mm512_set1_epi64(0xffff_ffff)));
+        [even, longs::<SCALE>(table, _mm512_srli_epi64::<32>(index))]
+    }
+
+    /// Reads the elements at the lanes' indices, clamped.
+    fn elements(table: Longs<'_>, index: W) -> [__m512i; 2] {
+        evens_odds::<8>(table, _mm512_min_epu32(index, splat(table.last())))
+    }
+
+    /// Reads the 64 bits at the lanes' byte offsets, clamped.
+    fn longs_at(table: Longs<'_>, offset: W) -> [__m512i; 2] {
+        evens_odds::<1>(table, _mm512_min_epu32(offset, splat(table.last_long())))
+    }
+
+    /// Returns the upper halves of elements.
+    fn upper(longs: [__m512i; 2]) -> W {
+        _mm512_mask_mov_epi32(_mm512_srli_epi64::<32>(longs[0]), 0xaaaa, longs[1])
+    }
+
+    /// Shifts elements of 64 bits left by the lanes' counts; 64 and more give 0.
+    fn shifted(longs: [__m512i; 2], by: W) -> [__m512i; 2] {
+        let even = _mm512_sllv_epi64(longs[0], _mm512_and_si512(by, _mm512_set1_epi64(0xffff_ffff)));
+        [even, _mm512_sllv_epi64(longs[1], _mm512_srli_epi64::<32>(by))]
+    }
+
+    /// Counts the set bits of each byte.
+    fn byte_counts(a: W) -> W {
+        let counts = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+        let half = _mm512_set1_epi8(15);
+        let low = _mm512_shuffle_epi8(counts, _mm512_and_si512(a, half));
+        _mm512_add_epi8(low, _mm512_shuffle_epi8(counts, _mm512_and_si512(_mm512_srli_epi16::<4>(a), half)))
+    }
+
+    /// Shifts elements of 64 bits left by the lanes' counts (64 and more give 0), and counts the bits that are set then.
+    fn counted(longs: [__m512i; 2], by: W) -> W {
+        let [even, odd] =
+            shifted(longs, by).map(|long| _mm512_sad_epu8(byte_counts(long), _mm512_setzero_si512()));
+        _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
     }
 
     /// Reads the elements at the lanes' indices, clamped, shifts each left by its count (64 and more give 0), and
     /// counts the bits that are set then.
-    fn ranks(table: Longs<'_>, index: W, by: W) -> W {
-        let counts = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-        let half = _mm512_set1_epi8(15);
-        let [even, odd] = shifted(table, index, by).map(|long| {
-            let low = _mm512_shuffle_epi8(counts, _mm512_and_si512(long, half));
-            let high = _mm512_shuffle_epi8(counts, _mm512_and_si512(_mm512_srli_epi16::<4>(long), half));
-            _mm512_sad_epu8(_mm512_add_epi8(low, high), _mm512_setzero_si512())
-        });
-        _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
+    fn ranks(table: Longs<'_>, index: W, by: W) -> W { counted(elements(table, index), by) }
+
+    /// Like [`ranks`], with the upper halves of the elements.
+    fn ranks_and_upper(table: Longs<'_>, index: W, by: W) -> [W; 2] {
+        let longs = elements(table, index);
+        [counted(longs, by), upper(longs)]
     }
+
+    /// Like [`ranks`], of the 64 bits at byte offsets.
+    fn ranks_at(table: Longs<'_>, offset: W, by: W) -> W { counted(longs_at(table, offset), by) }
 
     /// The places of [`placed`] by [`ranks`].
     fn ranked(table: Longs<'_>, index: W, by: W, counts: M, width: W) -> Places {
