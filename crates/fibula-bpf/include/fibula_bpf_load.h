@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /* Makes the object use the pinned maps. Returns 0, or a negative number: -ENOENT where nothing is pinned or the object has no table of
- * the name; -EMEDIUMTYPE where the program was compiled for another family, engine, layout or room. The object must not be loaded
- * then, as it would get maps of its own, which are empty. */
+ * the name; -EMEDIUMTYPE where the program was compiled for another family, engine, layout or room, or for arrays where an arena is
+ * pinned. The object must not be loaded then, as it would get maps of its own, which are empty. */
 static inline int fibula_bpf_take(struct bpf_object *object, const char *name, const char *folder) {
     struct bpf_map *map;
     size_t length = strlen(name);
@@ -38,11 +38,15 @@ static inline int fibula_bpf_take(struct bpf_object *object, const char *name, c
         }
         fd = bpf_obj_get(path);
         if (fd < 0) {
-            return -errno;
+            error = -errno;
+            snprintf(path, sizeof path, "%s/h", folder);
+            /* A table that lacks the map is of another kind. */
+            return error == -ENOENT && access(path, F_OK) == 0 ? -EMEDIUMTYPE : error;
         }
         memset(&info, 0, sizeof info);
         error = bpf_obj_get_info_by_fd(fd, &info, &bytes);
-        if (error == 0 && (info.type != BPF_MAP_TYPE_ARRAY || info.value_size != bpf_map__value_size(map))) {
+        if (error == 0 && (info.type != (__u32)bpf_map__type(map) || info.value_size != bpf_map__value_size(map) ||
+                           info.max_entries != bpf_map__max_entries(map))) {
             error = -EMEDIUMTYPE;
         }
         if (error == 0) {

@@ -58,6 +58,15 @@ pub enum BpfError {
         /// Its room, as a binary logarithm of bytes.
         room: u8,
     },
+    /// A program was compiled for other maps.
+    Program {
+        /// The first map that differs.
+        map: String,
+        /// The bytes of the program's, 0 if it has none.
+        bytes: u32,
+        /// The bytes of the pinned one, 0 if there is none.
+        pinned: u32,
+    },
     /// The table refuses: its words have no room in the maps, or it is broken.
     Table(TableError),
     /// A system call failed.
@@ -92,6 +101,29 @@ impl BpfError {
         }
     }
 
+    /// Returns the error of a call that makes an arena.
+    pub(crate) fn of_arena(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            // A kind of map that the kernel does not know, or, before 5.16, an argument. All of them are right on every kernel with arenas.
+            Some(libc::EINVAL | libc::E2BIG) => Self::Kernel { feature: "arenas", since: "6.9" },
+            Some(libc::EOPNOTSUPP) => {
+                Self::Kernel { feature: "arenas on this processor", since: "6.9 on x86-64, 6.10 on arm64" }
+            }
+            _ => Self::of_map("make an arena", error),
+        }
+    }
+
+    /// Returns the error of mapping an arena at its place.
+    pub(crate) fn of_place(place: u64, error: io::Error) -> Self {
+        let what = match error.raw_os_error() {
+            Some(libc::EEXIST) => {
+                format!("map an arena at {place:#x}, where this process has something else")
+            }
+            _ => format!("map an arena at {place:#x}"),
+        };
+        Self::of_map(&what, error)
+    }
+
     pub(crate) fn foreign(path: &Path, said: impl Into<String>) -> Self {
         Self::Foreign { path: path.to_owned(), said: said.into() }
     }
@@ -101,7 +133,8 @@ impl fmt::Display for BpfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Permission => f.write_str(
-                "the kernel refuses BPF to this process: run it as root or with CAP_BPF (Linux 5.8 and later)",
+                "the kernel refuses BPF to this process: run it as root or with CAP_BPF (Linux 5.8 and later); loaders of programs need \
+                 CAP_PERFMON and CAP_NET_ADMIN too",
             ),
             Self::NoBpffs(path) => write!(
                 f,
@@ -133,6 +166,11 @@ impl fmt::Display for BpfError {
                 f,
                 "array {array} cannot have 2^{room} bytes: programs reach at most 2^{}",
                 crate::layout::ROOM_MOST
+            ),
+            Self::Program { map, bytes, pinned } => write!(
+                f,
+                "the program was compiled for other maps: {map} has {bytes} bytes in it, and {pinned} where it is pinned; compile it \
+                 after the lines of 'fibula bpf header --pin FOLDER'"
             ),
             Self::Table(error) => error.fmt(f),
             Self::System { what, error } => write!(f, "{what}: {error}"),
@@ -170,5 +208,10 @@ mod tests {
         assert_eq!(of(libc::ENOSYS), "this kernel has no bpf(2): Linux 3.18 and later have");
         assert!(of(libc::EPERM).contains("CAP_BPF"));
         assert!(of(libc::ENOMEM).starts_with("make a map: "));
+        let of = |number| BpfError::of_arena(io::Error::from_raw_os_error(number)).to_string();
+        for number in [libc::EINVAL, libc::E2BIG] {
+            assert_eq!(of(number), "this kernel has no arenas: Linux 6.9 and later have");
+        }
+        assert!(of(libc::EOPNOTSUPP).contains("no arenas on this processor"));
     }
 }

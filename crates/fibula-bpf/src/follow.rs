@@ -310,7 +310,7 @@ struct FamilyEar {
 
 impl FamilyEar {
     fn of(maps: &BpfTable) -> Self {
-        let state = maps.maps.header.load(at::STATE);
+        let state = maps.maps.state().load(Ordering::Acquire);
         let maps = Arc::clone(&maps.maps);
         let (halves, number) = (state & 0xff, state >> 8);
         Self { maps, halves, flips: 0, is_left: 0, number, used: [0; ARRAYS], is_foreign: false }
@@ -342,10 +342,10 @@ impl FamilyEar {
         let header = &self.maps.header;
         let state = self.number << 8 | self.halves;
         let long = |at: usize, value: u64| header.long(at).store(value, Ordering::Relaxed);
-        if header.load(at::STATE) != state {
+        if self.maps.state().load(Ordering::Relaxed) != state {
             fence(Ordering::Release);
             // One store, by which lookups go over to the new words and to how they are read.
-            header.word(at::STATE).store(state, Ordering::Release);
+            self.maps.state().store(state, Ordering::Release);
             long(at::GENERATION, header.long(at::GENERATION).load(Ordering::Relaxed) + 1);
         }
         self.is_left |= self.flips;

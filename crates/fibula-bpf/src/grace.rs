@@ -51,7 +51,7 @@ impl Waiting {
     }
 
     fn map_of_maps() -> Result<Self, BpfError> {
-        let form = |kind| MapForm { kind, key_bytes: 4, value_bytes: 4, entries: 1, flags: 0 };
+        let form = |kind| MapForm { kind, key_bytes: 4, value_bytes: 4, entries: 1, flags: 0, extra: 0 };
         let inner = sys::create_map(form(ARRAY), "fibula_inner", None)
             .map_err(|error| BpfError::of_map("make a map", error))?;
         let outer = sys::create_map(form(ARRAY_OF_MAPS), "fibula_grace", Some(inner.as_fd()))

@@ -47,7 +47,8 @@ impl Map {
     /// Without CAP_BPF (for devices and sockets, CAP_NET_ADMIN too), without memory, and where the kernel has no such maps.
     pub fn create(kind: MapKind, name: &str, bytes: (u32, u32), entries: u32) -> io::Result<Self> {
         let (number, flags) = kind.number_and_flags();
-        let form = MapForm { kind: number, key_bytes: bytes.0, value_bytes: bytes.1, entries, flags };
+        let form =
+            MapForm { kind: number, key_bytes: bytes.0, value_bytes: bytes.1, entries, flags, extra: 0 };
         sys::create_map(form, name, None).map(|fd| Self { fd, form })
     }
 

@@ -11,6 +11,28 @@ pub(crate) const MAGIC: u32 = 0x6269_6675;
 /// Most arrays of an engine.
 pub const ARRAYS: usize = 4;
 
+/// The kind of map that the words are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Backend {
+    /// An array map for each array of the engine, whose room is taken when it is made (Linux 5.5).
+    #[default]
+    Arrays,
+    /// One arena, whose pages take memory when they are written (Linux 6.9, on processors whose JIT knows arenas).
+    Arena,
+}
+
+impl Backend {
+    /// Returns its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arrays => "arrays",
+            Self::Arena => "arena",
+        }
+    }
+}
+
 /// An engine that programs look up in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -83,9 +105,13 @@ impl Engine {
         Self::ALL.into_iter().find(|engine| engine.number() == number)
     }
 
-    /// Returns the bytes of its header map.
-    pub(crate) const fn header_bytes(self) -> u32 {
-        1024 * LAYOUT + 16 * self.number()
+    /// Returns the bytes of its header map, which programs for other maps have of another size.
+    pub(crate) const fn header_bytes(self, backend: Backend) -> u32 {
+        let more = match backend {
+            Backend::Arrays => 0,
+            Backend::Arena => 8,
+        };
+        1024 * LAYOUT + 16 * self.number() + more
     }
 
     /// Returns the bytes of a word of each array.
@@ -148,7 +174,7 @@ pub(crate) const ROOM_MOST: u8 = 28;
 pub(crate) mod at {
     pub(crate) const MAGIC: usize = 0;
     pub(crate) const LAYOUT: usize = 4;
-    /// The word that lookups read: see `FIBULA_STATE` in the header for programs.
+    /// The word that lookups read, unless they do in an arena: see `FIBULA_STATE` in the header for programs.
     pub(crate) const STATE: usize = 8;
     pub(crate) const FAMILY: usize = 12;
     pub(crate) const ENGINE: usize = 16;

@@ -40,29 +40,36 @@
 //! - **Room** is taken when the maps are made. A change that needs more is refused by
 //!   [`TableError::Room`](fibula::live::TableError::Room), and table and maps stay as they were.
 //!
+//! - **Arenas.** The words may be in an arena instead of arrays ([`Options::in_arena`]): its pages take memory when they are written, and
+//!   programs fit whatever the room is. A program has one arena at most, so it looks up in one such table.
+//!
 //! Values are next hops: numbers of 32 bits, 0 for no route. Their meaning is in a map of the program.
 //!
 //! | needs | Linux |
 //! |---|---|
 //! | array maps that can be mapped | 5.5 |
 //! | functions of programs that are verified by themselves | 5.6 |
-//! | CAP_BPF instead of root | 5.8 |
+//! | CAP_BPF instead of root; for loaders of programs CAP_PERFMON and CAP_NET_ADMIN too | 5.8 |
+//! | arenas, if [`Options::in_arena`] asks for one; programs are compiled by clang 19 then | 6.9 |
 //! | maps that do not count as locked memory; before, the limit is lifted | 5.11 |
 //!
 //! Sleepable programs must look up between `bpf_rcu_read_lock()` and `bpf_rcu_read_unlock()` (Linux 6.1).
 #![cfg(target_os = "linux")]
 
+mod arena;
 mod error;
 mod follow;
 mod grace;
 pub mod kernel;
 mod layout;
 mod lookup;
+mod rights;
 mod sys;
 mod table;
 
 pub use error::BpfError;
 pub use follow::{FollowOptions, Follower, Order};
 pub use grace::Grace;
-pub use layout::{ARRAYS, Engine, LAYOUT};
+pub use layout::{ARRAYS, Backend, Engine, LAYOUT};
+pub use rights::Capability;
 pub use table::{BpfTable, Options, State, live_table, unload};

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 fn checked(result: libc::c_long) -> io::Result<usize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
@@ -35,6 +36,7 @@ const LINK_UPDATE: i32 = 29;
 /// The types of maps that this crate makes.
 pub(crate) const ARRAY: u32 = 2;
 pub(crate) const ARRAY_OF_MAPS: u32 = 12;
+pub(crate) const ARENA: u32 = 33;
 /// The flag of maps that user space may map (Linux 5.5).
 pub(crate) const MMAPABLE: u32 = 1 << 10;
 
@@ -78,8 +80,12 @@ impl Attributes {
         u32::from_ne_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
     }
 
-    fn address(mut self, at: usize, address: usize) -> Self {
-        self.0[at..at + 8].copy_from_slice(&(address as u64).to_ne_bytes());
+    fn address(self, at: usize, address: usize) -> Self {
+        self.long(at, address as u64)
+    }
+
+    fn long(mut self, at: usize, long: u64) -> Self {
+        self.0[at..at + 8].copy_from_slice(&long.to_ne_bytes());
         self
     }
 }
@@ -100,14 +106,16 @@ pub(crate) struct MapForm {
     pub(crate) value_bytes: u32,
     pub(crate) entries: u32,
     pub(crate) flags: u32,
+    /// Of an arena, where user space maps it. Kernels without it (before 5.16) take no other number than 0.
+    pub(crate) extra: u64,
 }
 
 /// Makes a map. The kernel takes fifteen bytes of the name.
 pub(crate) fn create_map(form: MapForm, name: &str, inner: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
-    let MapForm { kind, key_bytes, value_bytes, entries, flags } = form;
+    let MapForm { kind, key_bytes, value_bytes, entries, flags, extra } = form;
     let inner = inner.map_or(0, |fd| fd.as_raw_fd() as u32);
     let words = [(0, kind), (4, key_bytes), (8, value_bytes), (12, entries), (16, flags), (20, inner)];
-    bpf(MAP_CREATE, &mut Attributes::new(&words).name(28, name)).map(owned)
+    bpf(MAP_CREATE, &mut Attributes::new(&words).name(28, name).long(64, extra)).map(owned)
 }
 
 /// Sets an entry of a map of this form.
@@ -222,20 +230,24 @@ pub(crate) fn open_pin(path: &Path) -> io::Result<OwnedFd> {
     bpf(OBJECT_GET, &mut Attributes::new(&[]).pointer(0, path.as_bytes_with_nul())).map(owned)
 }
 
-/// Returns the form of a map; `None` if the descriptor is of another object.
-pub(crate) fn map_form(map: BorrowedFd<'_>) -> io::Result<Option<MapForm>> {
+/// Returns the number of a map in the kernel, and its form. Of another object than a map, they have no meaning: of a program, the first
+/// word is a type of program, and there are bytes of instructions where sizes are.
+pub(crate) fn map_form(map: BorrowedFd<'_>) -> io::Result<(u32, MapForm)> {
     let mut info = [0u8; 256];
     let mut attributes =
         Attributes::new(&[(0, map.as_raw_fd() as u32), (4, info.len() as u32)]).pointer_mut(8, &mut info);
     bpf(OBJECT_INFO, &mut attributes)?;
     let word = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
-    // Of a program, the first word is a type of program, and there are bytes of instructions where sizes are.
-    let (kind, key_bytes) = (word(0), word(8));
-    let form = MapForm { kind, key_bytes, value_bytes: word(12), entries: word(16), flags: word(20) };
-    Ok((word(8) == 4).then_some(form))
+    let (kind, key_bytes, extra) = (word(0), word(8), u64::from(word(84)) << 32 | u64::from(word(80)));
+    let form = MapForm { kind, key_bytes, value_bytes: word(12), entries: word(16), flags: word(20), extra };
+    Ok((word(4), form))
 }
 
 /// Returns whether a folder is in a file system of BPF.
+#[allow(
+    clippy::useless_conversion,
+    reason = "a long of C has 32 bits on some machines, and then no conversion is needed"
+)]
 pub(crate) fn is_bpffs(path: &Path) -> io::Result<bool> {
     const MAGIC: u64 = 0xcafe_4a11;
     let path = c_path(path)?;
@@ -267,10 +279,18 @@ pub(crate) fn processors() -> usize {
     usize::try_from(count).unwrap_or(1)
 }
 
-/// The memory of a map of one entry. Programs and other processes read it, and may write it, at the same time.
+/// The memory of a map, or a part of it. Programs and other processes read it, and may write it, at the same time.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     at: NonNull<u8>,
+    bytes: usize,
+    whole: Arc<Whole>,
+}
+
+/// The memory that one call of `mmap` has mapped.
+#[derive(Debug)]
+struct Whole {
+    at: NonNull<libc::c_void>,
     bytes: usize,
 }
 
@@ -278,6 +298,10 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
+// SAFETY: the mapping belongs to no thread.
+unsafe impl Send for Whole {}
+// SAFETY: it is only ended, by the last owner.
+unsafe impl Sync for Whole {}
 
 impl Mapping {
     /// Maps the value of a map.
@@ -286,10 +310,48 @@ impl Mapping {
         // SAFETY: a new mapping at a place of the kernel's choice, which replaces nothing.
         let at =
             unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, map.as_raw_fd(), 0) };
+        Self::mapped(at, bytes)
+    }
+
+    /// Maps an arena at the place that it has in every process.
+    pub(crate) fn of_arena(map: BorrowedFd<'_>, at: u64, bytes: u64) -> io::Result<Self> {
+        let wide = || io::Error::from(io::ErrorKind::Unsupported);
+        let (place, bytes) = (usize::try_from(at), usize::try_from(bytes));
+        let (place, bytes) = (place.map_err(|_| wide())?, bytes.map_err(|_| wide())?);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
+        let place = std::ptr::without_provenance_mut(place);
+        // SAFETY: a new mapping. Where another one is in its place, this fails (Linux 4.17, and arenas are of 6.9).
+        let at = unsafe { libc::mmap(place, bytes, access, flags, map.as_raw_fd(), 0) };
+        Self::mapped(at, bytes)
+    }
+
+    /// Returns the mapping that `mmap` made, or its error.
+    fn mapped(at: *mut libc::c_void, bytes: usize) -> io::Result<Self> {
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        NonNull::new(at.cast()).map(|at| Self { at, bytes }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+        let at = NonNull::new(at).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { at: at.cast(), bytes, whole: Arc::new(Whole { at, bytes }) })
+    }
+
+    /// Returns a part of this memory, which keeps all of it mapped.
+    ///
+    /// # Panics
+    /// When it is not inside, or begins within a page.
+    pub(crate) fn part(&self, from: usize, bytes: usize) -> Self {
+        assert!(
+            from.is_multiple_of(4096) && from + bytes <= self.bytes,
+            "{bytes} from {from} of {}",
+            self.bytes
+        );
+        // SAFETY: the place is inside the mapping, as was just asserted.
+        Self { at: unsafe { self.at.add(from) }, bytes, whole: Arc::clone(&self.whole) }
+    }
+
+    /// Returns a handle that does not keep the memory mapped.
+    pub(crate) fn downgrade(&self) -> Lasting {
+        Lasting(Arc::downgrade(&self.whole))
     }
 
     /// Returns memory of this process and its children, without a map.
@@ -298,10 +360,7 @@ impl Mapping {
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at a place of the kernel's choice, which replaces nothing.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(at.cast()).map(|at| Self { at, bytes }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+        Self::mapped(at, bytes)
     }
 
     /// Returns all words of 32 bits.
@@ -333,9 +392,21 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+/// A mapping that may have ended.
+#[derive(Debug)]
+pub(crate) struct Lasting(Weak<Whole>);
+
+impl Lasting {
+    /// Returns the mapping, unless it has ended.
+    pub(crate) fn upgrade(&self) -> Option<Mapping> {
+        let whole = self.0.upgrade()?;
+        Some(Mapping { at: whole.at.cast(), bytes: whole.bytes, whole })
+    }
+}
+
+impl Drop for Whole {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no reference into it is left.
-        let _ = unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
+        // SAFETY: no part of the mapping is left, as each has this value, and so no reference into it is.
+        let _ = unsafe { libc::munmap(self.at.as_ptr(), self.bytes) };
     }
 }

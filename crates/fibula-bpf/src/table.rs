@@ -1,12 +1,14 @@
 //! A table in maps: made, pinned, opened, looked up in from user space, compared with routes.
 
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use fibula::Table;
 use fibula::fib::registry;
@@ -14,8 +16,9 @@ use fibula::live::{self, Listener, Rooms, Stored, Structure, TableError};
 use fibula::net::{Dual, Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib};
 
+use crate::arena;
 use crate::error::BpfError;
-use crate::layout::{ARRAYS, Engine, LAYOUT, MAGIC, ROOM_MOST, at};
+use crate::layout::{ARRAYS, Backend, Engine, LAYOUT, MAGIC, ROOM_MOST, at};
 use crate::sys::{self, ARRAY, MMAPABLE, MapForm, Mapping};
 
 /// How maps are made.
@@ -25,15 +28,24 @@ pub struct Options {
     pub engine: Engine,
     /// The room of each array, as a binary logarithm of bytes. A map takes twice its room, because new words are written next to those in
     /// use.
-    /// Programs must be compiled with the same rooms.
+    /// Programs for arrays must be compiled with the same rooms.
     pub rooms: [u8; ARRAYS],
+    /// The kind of map.
+    pub backend: Backend,
 }
 
 impl Options {
     /// Returns the options of an engine with the rooms that `fibula_bpf.h` has unless a program says otherwise.
     #[must_use]
     pub const fn of(engine: Engine) -> Self {
-        Self { engine, rooms: engine.default_rooms() }
+        Self { engine, rooms: engine.default_rooms(), backend: Backend::Arrays }
+    }
+
+    /// Returns these options with an arena, where each array has all the room that programs reach: it takes no memory before it is
+    /// written.
+    #[must_use]
+    pub const fn in_arena(self) -> Self {
+        Self { rooms: [ROOM_MOST; ARRAYS], backend: Backend::Arena, ..self }
     }
 
     /// Returns these options with room for at least these words twice, and for next hops up to this one in each value.
@@ -75,12 +87,59 @@ impl Options {
         }
     }
 
-    /// Returns the bytes of all maps, which the kernel takes at once.
+    /// Returns the bytes of maps that the kernel takes at once. An arena takes none before it is written.
     #[must_use]
     pub fn map_bytes(&self) -> u64 {
-        let arrays = self.engine.word_bytes().len();
-        let words: u64 = self.rooms[..arrays].iter().map(|&room| 2u64 << room).sum();
-        words + u64::from(self.engine.header_bytes())
+        let rooms = match self.backend {
+            Backend::Arrays => &self.rooms[..self.engine.word_bytes().len()],
+            Backend::Arena => &[],
+        };
+        rooms.iter().map(|&room| 2u64 << room).sum::<u64>() + u64::from(self.header_bytes())
+    }
+
+    fn header_bytes(&self) -> u32 {
+        self.engine.header_bytes(self.backend)
+    }
+
+    /// Returns the names of the maps in pins, the header first, with the bytes of a value. Of an arena, the kernel says 0.
+    fn map_sizes(&self) -> Vec<(&'static str, u32)> {
+        let mut sizes = vec![(HEADER, self.header_bytes())];
+        match self.backend {
+            Backend::Arrays => {
+                let rooms = self.rooms.iter().take(self.engine.word_bytes().len());
+                sizes.extend(FILES.into_iter().zip(rooms.map(|&room| 2 << room)));
+            }
+            Backend::Arena => sizes.push((OF_ARENA, 0)),
+        }
+        sizes
+    }
+
+    /// Refuses a program that was compiled for another family, engine, layout, room or kind of map: for loaders that take pinned maps without a look at
+    /// their sizes, such as aya, before they load it. `name` is the name in `FIBULA_IPV4(name)` or `FIBULA_IPV6(name)`, and `maps` are the
+    /// names of the object's maps with the bytes of a value.
+    ///
+    /// # Errors
+    /// When a map has another size than one of these options, or is missing.
+    pub fn refuse_other<'m>(
+        &self,
+        name: &str,
+        maps: impl IntoIterator<Item = (&'m str, u32)>,
+    ) -> Result<(), BpfError> {
+        let sizes = self.map_sizes().into_iter();
+        let mut wanted: BTreeMap<String, u32> =
+            sizes.map(|(map, bytes)| (format!("{name}_{map}"), bytes)).collect();
+        let begin = format!("{name}_");
+        let ours = maps.into_iter().filter(|(map, _)| {
+            let rest = map.strip_prefix(&begin);
+            rest.is_some_and(|rest| rest == HEADER || rest == OF_ARENA || rest.parse::<u8>().is_ok())
+        });
+        for (map, bytes) in ours {
+            let pinned = wanted.remove(map);
+            if pinned != Some(bytes) {
+                return Err(BpfError::Program { map: map.to_owned(), bytes, pinned: pinned.unwrap_or(0) });
+            }
+        }
+        wanted.pop_first().map_or(Ok(()), |(map, pinned)| Err(BpfError::Program { map, bytes: 0, pinned }))
     }
 
     /// Returns the lines of C that a program of these options has before it includes `fibula_bpf.h`.
@@ -91,6 +150,9 @@ impl Options {
         if family == "IPV4" {
             lines += &format!("#define FIBULA_IPV4_ENGINE {constant}\n");
         }
+        if self.backend == Backend::Arena {
+            return lines + "#define FIBULA_ARENA\n";
+        }
         for (array, room) in self.rooms.iter().enumerate().take(self.engine.word_bytes().len()) {
             lines += &format!("#define FIBULA_{family}_ROOM_{array} {room}\n");
         }
@@ -98,12 +160,18 @@ impl Options {
     }
 }
 
+/// How long a change waits for programs that may still read units of earlier versions.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Returns a live table of routes with the engines of these maps, for each family that is named.
+///
+/// A change waits for programs longer than in other tables, up to half a minute, where [`retired_bytes`](live::Options::retired_bytes) of units
+/// are replaced and a follower's grace period has not ended. It took up to a second in which programs filled a processor.
 ///
 /// # Errors
 /// As for [`Table::from_routes`].
 pub fn live_table(routes: DualRib, engines: &[Engine]) -> Result<Table, TableError> {
-    let mut options = live::Options::default();
+    let mut options = live::Options { patience: PATIENCE, ..live::Options::default() };
     for engine in engines {
         if engine.family() == Family::Ipv4
             && let Ok(found) = registry::find(engine.name())
@@ -125,10 +193,19 @@ pub(crate) struct Maps {
     pub(crate) options: Options,
     pub(crate) header: Mapping,
     pub(crate) arrays: Vec<Mapping>,
-    /// The header map and the arrays; none in memory alone.
+    /// The page of an arena that has the word of the header that lookups read.
+    page: Option<Mapping>,
+    /// The header map, and the arrays or the arena; none in memory alone.
     descriptors: Vec<OwnedFd>,
     /// Where they are pinned, if they are.
     pub(crate) pin: std::sync::Mutex<Option<PathBuf>>,
+}
+
+impl Maps {
+    /// Returns the word that lookups read. There is one, so that programs and followers never have different ones.
+    pub(crate) fn state(&self) -> &AtomicU32 {
+        self.page.as_ref().unwrap_or(&self.header).word(at::STATE)
+    }
 }
 
 /// The words in use of some maps, and how they are read: of one moment.
@@ -189,7 +266,14 @@ impl BpfTable {
         let options = options.checked()?;
         let engine = options.engine;
         let make = |bytes: u32, part: &str| {
-            let form = MapForm { kind: ARRAY, key_bytes: 4, value_bytes: bytes, entries: 1, flags: MMAPABLE };
+            let form = MapForm {
+                kind: ARRAY,
+                key_bytes: 4,
+                value_bytes: bytes,
+                entries: 1,
+                flags: MMAPABLE,
+                extra: 0,
+            };
             let name = format!("{}_{part}", engine.map_name());
             let made = sys::create_map(form, &name, None).or_else(|error| {
                 if error.raw_os_error() != Some(libc::EPERM) {
@@ -201,10 +285,12 @@ impl BpfTable {
             });
             made.map_err(BpfError::of_array)
         };
-        let header = make(engine.header_bytes(), "h")?;
-        let mut descriptors = vec![header];
-        for (array, &room) in options.rooms.iter().enumerate().take(engine.word_bytes().len()) {
-            descriptors.push(make(2 << room, &array.to_string())?);
+        let mut descriptors = Vec::new();
+        for (part, bytes) in options.map_sizes() {
+            descriptors.push(match part {
+                OF_ARENA => arena::create(engine.family(), &format!("{}_{part}", engine.map_name()))?,
+                _ => make(bytes, part)?,
+            });
         }
         Ok(Self::of(options, descriptors)?.begun())
     }
@@ -219,11 +305,11 @@ impl BpfTable {
         let memory = |bytes: usize| {
             Mapping::anonymous(bytes).map_err(|error| BpfError::system("reserve memory", error))
         };
-        let header = memory(options.engine.header_bytes() as usize)?;
+        let header = memory(options.header_bytes() as usize)?;
         let rooms = options.rooms.into_iter().take(options.engine.word_bytes().len());
         let arrays = rooms.map(|room| memory(2 << room)).collect::<Result<_, _>>()?;
         let (descriptors, pin) = Default::default();
-        Ok(Self { maps: Arc::new(Maps { options, header, arrays, descriptors, pin }) }.begun())
+        Ok(Self { maps: Arc::new(Maps { options, header, arrays, page: None, descriptors, pin }) }.begun())
     }
 
     /// Writes the words of the header map that stay.
@@ -246,7 +332,7 @@ impl BpfTable {
     #[must_use]
     pub fn image(&self) -> (u32, Vec<Vec<u32>>) {
         let words = |map: &Mapping| map.words().map(|word| word.load(Ordering::Relaxed)).collect();
-        (self.maps.header.load(at::STATE), self.maps.arrays.iter().map(words).collect())
+        (self.maps.state().load(Ordering::Relaxed), self.maps.arrays.iter().map(words).collect())
     }
 
     /// Says that the maps have another layout. For tests.
@@ -258,24 +344,31 @@ impl BpfTable {
     /// Writes words of any content, as a process with the right to can. For tests.
     #[doc(hidden)]
     pub fn scribble(&self, state: u32, mut word: impl FnMut() -> u32) {
-        for map in &self.maps.arrays {
-            map.words().for_each(|to| to.store(word(), Ordering::Relaxed));
+        for (map, room) in self.maps.arrays.iter().zip(self.maps.options.rooms) {
+            // An arena has room for more than a test fills.
+            for half in [0, 1].map(|half| half << room) {
+                let bytes = (half..half + (1 << room.min(24))).step_by(4);
+                bytes.for_each(|byte| map.word(byte).store(word(), Ordering::Relaxed));
+            }
         }
-        self.maps.header.word(at::STATE).store(state, Ordering::Release);
+        self.maps.state().store(state, Ordering::Release);
     }
 
     fn of(options: Options, descriptors: Vec<OwnedFd>) -> Result<Self, BpfError> {
         let map = |fd: &OwnedFd, bytes: usize| {
             Mapping::of(fd.as_fd(), bytes).map_err(|error| BpfError::of_map("map a map", error))
         };
-        let header = map(&descriptors[0], options.engine.header_bytes() as usize)?;
+        let header = map(&descriptors[0], options.header_bytes() as usize)?;
         let sizes = descriptors[1..].iter().zip(options.rooms);
-        let arrays = sizes.map(|(fd, room)| map(fd, 2 << room)).collect::<Result<_, _>>()?;
+        let (arrays, page) = match options.backend {
+            Backend::Arrays => (sizes.map(|(fd, room)| map(fd, 2 << room)).collect::<Result<_, _>>()?, None),
+            Backend::Arena => arena::map(&descriptors[1]).map(|(arrays, page)| (arrays, Some(page)))?,
+        };
         let pin = std::sync::Mutex::new(None);
-        Ok(Self { maps: Arc::new(Maps { options, header, arrays, descriptors, pin }) })
+        Ok(Self { maps: Arc::new(Maps { options, header, arrays, page, descriptors, pin }) })
     }
 
-    /// Pins the maps in a new folder: `h` is the header, `0` and so on are the arrays. It is there whole or not at all.
+    /// Pins the maps in a new folder: `h` is the header, `0` and so on are the arrays, and `a` is the arena. It is there whole or not at all.
     ///
     /// # Errors
     /// When something is there, the path is in no file system of BPF, or the kernel refuses.
@@ -298,7 +391,7 @@ impl BpfTable {
         let failed = |error: io::Error| BpfError::of_map(&format!("pin at {}", folder.display()), error);
         fs::create_dir(&coming).map_err(failed)?;
         let mut pinned = (|| {
-            for (fd, name) in self.maps.descriptors.iter().zip(FILES) {
+            for (fd, (name, _)) in self.maps.descriptors.iter().zip(self.maps.options.map_sizes()) {
                 sys::pin(fd.as_fd(), &coming.join(name))?;
             }
             Ok(())
@@ -307,7 +400,7 @@ impl BpfTable {
             pinned = fs::rename(&coming, folder);
         }
         if let Err(error) = pinned {
-            for name in FILES {
+            for (name, _) in self.maps.options.map_sizes() {
                 let _ = fs::remove_file(coming.join(name));
             }
             let _ = fs::remove_dir(&coming);
@@ -334,13 +427,16 @@ impl BpfTable {
             })
         };
         let form = |fd: &OwnedFd, name: &str| {
-            let form =
+            let (_, form) =
                 sys::map_form(fd.as_fd()).map_err(|error| BpfError::of_map("read a map's form", error))?;
-            form.filter(|form| (form.kind, form.entries, form.flags & MMAPABLE) == (ARRAY, 1, MMAPABLE))
-                .ok_or_else(|| BpfError::foreign(&folder.join(name), "not an array map of one mapped entry"))
+            let MapForm { kind, key_bytes, entries, flags, .. } = form;
+            if (kind, key_bytes, entries, flags & MMAPABLE) == (ARRAY, 4, 1, MMAPABLE) {
+                return Ok(form);
+            }
+            Err(BpfError::foreign(&folder.join(name), "not an array map of one mapped entry"))
         };
-        let header = get(FILES[0])?;
-        let bytes = form(&header, FILES[0])?.value_bytes;
+        let header = get(HEADER)?;
+        let bytes = form(&header, HEADER)?.value_bytes;
         if bytes < 256 {
             return Err(BpfError::foreign(folder, "its header map is too small"));
         }
@@ -353,14 +449,22 @@ impl BpfTable {
         if word(at::LAYOUT) != LAYOUT {
             return Err(BpfError::Layout { path: folder.to_owned(), found: word(at::LAYOUT) });
         }
-        let engine = Engine::of_number(word(at::ENGINE)).filter(|engine| engine.header_bytes() == bytes);
-        let engine = engine.ok_or_else(|| BpfError::foreign(folder, "an engine that this version lacks"))?;
+        let engine = Engine::of_number(word(at::ENGINE));
+        let engine = engine.and_then(|engine| {
+            let mut all = [Backend::Arrays, Backend::Arena].into_iter();
+            all.find(|&backend| engine.header_bytes(backend) == bytes).map(|backend| (engine, backend))
+        });
+        let (engine, backend) =
+            engine.ok_or_else(|| BpfError::foreign(folder, "an engine that this version lacks"))?;
         let mut rooms = [0; ARRAYS];
         let mut descriptors = vec![header];
         for array in 0..engine.word_bytes().len() {
             rooms[array] = word(at::ROOMS + 4 * array).min(255) as u8;
-            let fd = get(FILES[1 + array])?;
-            if u64::from(form(&fd, FILES[1 + array])?.value_bytes) != 2u64 << rooms[array].min(40) {
+            if backend == Backend::Arena {
+                continue;
+            }
+            let fd = get(FILES[array])?;
+            if u64::from(form(&fd, FILES[array])?.value_bytes) != 2u64 << rooms[array].min(40) {
                 return Err(BpfError::foreign(
                     folder,
                     format!("array {array} has another size than its header says"),
@@ -368,7 +472,14 @@ impl BpfTable {
             }
             descriptors.push(fd);
         }
-        let table = Self::of(Options { engine, rooms }.checked()?, descriptors)?;
+        let mut options = Options { engine, rooms, backend };
+        if backend == Backend::Arena {
+            let fd = get(OF_ARENA)?;
+            arena::refuse_other(&fd, &folder.join(OF_ARENA))?;
+            descriptors.push(fd);
+            options = options.in_arena();
+        }
+        let table = Self::of(options.checked()?, descriptors)?;
         *table.lock() = Some(folder.to_owned());
         Ok(table)
     }
@@ -379,7 +490,7 @@ impl BpfTable {
         self.maps.options
     }
 
-    /// Returns the maps: the header map, then the arrays.
+    /// Returns the maps: the header map, then the arrays or the arena.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.maps.descriptors.iter().map(OwnedFd::as_fd)
     }
@@ -388,7 +499,7 @@ impl BpfTable {
     #[must_use]
     pub fn state(&self) -> State {
         let Maps { options, header, .. } = &*self.maps;
-        let state = header.load(at::STATE);
+        let state = self.maps.state().load(Ordering::Acquire);
         let long = |at| header.long(at).load(Ordering::Acquire);
         let folder = self.lock().clone();
         // Shared, so that two processes that ask do not take one another for a follower.
@@ -408,7 +519,7 @@ impl BpfTable {
     }
 
     pub(crate) fn words(&self) -> Words<'_> {
-        let state = self.maps.header.load(at::STATE);
+        let state = self.maps.state().load(Ordering::Acquire);
         Words { maps: &self.maps, engine: self.maps.options.engine, number: state >> 8, halves: state & 0xff }
     }
 
@@ -457,8 +568,10 @@ impl BpfTable {
     }
 }
 
-/// Names of pins, the header first.
-pub(crate) const FILES: [&str; 1 + ARRAYS] = ["h", "0", "1", "2", "3"];
+/// Names of pins: the header, the arrays, the arena.
+const HEADER: &str = "h";
+const FILES: [&str; ARRAYS] = ["0", "1", "2", "3"];
+const OF_ARENA: &str = "a";
 
 /// Removes a pinned table. Programs that have the maps keep them, with the words of this moment.
 ///
@@ -477,7 +590,7 @@ pub fn unload(folder: &Path) -> Result<(), BpfError> {
         Err(other) => return Err(other),
     }
     let failed = |error| BpfError::system(format!("remove {}", folder.display()), error);
-    for name in FILES {
+    for name in FILES.into_iter().chain([HEADER, OF_ARENA]) {
         match fs::remove_file(folder.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -522,5 +635,33 @@ impl Options {
         let all = rooms.0.iter_mut().zip(self.rooms).zip(self.engine.word_bytes());
         all.for_each(|((words, room), bytes)| *words = (1 << room) / bytes);
         rooms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_for_other_maps_are_refused_by_the_sizes_of_theirs() {
+        let options = Options::of(Engine::DirBtree);
+        let own = [("v6_h", 1072), ("v6_0", 2 << 21), ("v6_1", 2 << 22), ("v6_2", 2 << 21)];
+        let refused = |maps: &[(&str, u32)]| match options.refuse_other("v6", maps.iter().copied()) {
+            Ok(()) => None,
+            Err(BpfError::Program { map, bytes, pinned }) => Some((map, bytes, pinned)),
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(refused(&own), None);
+        // Other maps of the object are its own affair, whatever their names begin with.
+        assert_eq!(refused(&[&own[..], &[("v6_counts", 8), ("packets", 8), ("v60_0", 4)]].concat()), None);
+        for (at, bytes, pinned) in [(0, 1040, 1072), (1, 2 << 20, 2 << 21), (2, 2 << 23, 2 << 22)] {
+            let mut other = own;
+            other[at].1 = bytes;
+            assert_eq!(refused(&other), Some((own[at].0.to_owned(), bytes, pinned)));
+        }
+        assert_eq!(refused(&[&own[..], &[("v6_3", 8)]].concat()), Some(("v6_3".to_owned(), 8, 0)));
+        assert_eq!(refused(&own[..3]), Some(("v6_2".to_owned(), 0, 2 << 21)));
+        let error = options.refuse_other("v6", []).unwrap_err().to_string();
+        assert!(error.contains("v6_0 has 0 bytes in it, and 4194304 where it is pinned"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use fibula_proof::tables::Random;
 use fibula_proof::verdict::Failure;
 use libtest_mimic::Trial;
 
-use super::support::{Words, hostile, rib_of, table_of, trial};
+use super::support::{Words, hostile, rib_of, split, table_of, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = of_family::<u32>();
@@ -83,25 +83,6 @@ fn changes<K: Words>(engine: Engine) -> Result<(), Failure> {
     assert!(state.generation > 10 && state.bytes > 0 && state.follower == 0, "{state:?}");
     assert_eq!(state.routes, table.len_of::<K>()? as u64);
     right::<K>(&maps, &table, "at the end")
-}
-
-fn split<K: Words>(changes: &[Change<K>]) -> (Vec<Change<u32>>, Vec<Change<u128>>) {
-    let (mut v4, mut v6) = (Vec::new(), Vec::new());
-    for change in changes {
-        let (prefix, hop) = match change {
-            Change::Insert(route) => (route.prefix, Some(route.next_hop)),
-            Change::Remove(prefix) => (*prefix, None),
-        };
-        let (bits, len) = (prefix.addr().to_bits(), prefix.len());
-        if K::BITS == 32 {
-            let prefix = Prefix::masked(bits as u32, len).expect("a prefix");
-            v4.push(hop.map_or(Change::Remove(prefix), |hop| Change::Insert(Route::new(prefix, hop))));
-        } else {
-            let prefix = Prefix::masked(bits, len).expect("a prefix");
-            v6.push(hop.map_or(Change::Remove(prefix), |hop| Change::Insert(Route::new(prefix, hop))));
-        }
-    }
-    (v4, v6)
 }
 
 /// A table that needs more than the maps have is refused by name, and the maps answer as before.

@@ -14,7 +14,7 @@ use libtest_mimic::Trial;
 
 use super::program::Programs;
 use super::support::{
-    Bpffs, compile_bpf, crate_path, defines, done, no_bpf, no_programs, rib_of, table_of, trial,
+    Bpffs, Form, compile_bpf, crate_path, defines, done, no_bpf, no_programs, rib_of, table_of, trial,
 };
 
 /// In the environment of a child: the pins that it follows, until it is killed.
@@ -23,17 +23,26 @@ const CHILD: &str = "FIBULA_BPF_TEST_FOLLOWS";
 const STORES: &str = "FIBULA_BPF_TEST_STORES";
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let test = |name: &str, missing: fn() -> Option<String>, run: fn() -> Result<(), Failure>| {
-        trial(format!("pins/{name}"), missing, run)
-    };
-    vec![
-        test("used-again", no_bpf, used_again),
-        test("refused", no_bpf, refused),
-        test("killed", no_bpf, killed),
-        test("killed-at-each-store", no_bpf, killed_at_each_store),
-        test("other-programs", no_programs, other_programs),
-        test("nothing-left", no_bpf, nothing_left),
-    ]
+    let mut trials = vec![
+        trial("pins/refused".to_owned(), no_bpf, refused),
+        trial("pins/other-programs".to_owned(), no_programs, other_programs),
+    ];
+    for form in Form::both(Engine::Dir18Lines) {
+        let end = if form.is_arena() { "/arena" } else { "" };
+        let mut test = |name: &str, run: fn(Form) -> Result<(), Failure>| {
+            trials.push(trial(format!("pins/{name}{end}"), form.no_maps(), move || run(form)));
+        };
+        test("used-again", used_again);
+        test("killed", killed);
+        test("killed-at-each-store", killed_at_each_store);
+        test("nothing-left", |form| nothing_left(Form::both(Engine::DirBtree)[usize::from(form.is_arena())]));
+        if form.is_arena() {
+            trials.push(trial("pins/refused/arena".to_owned(), form.no_maps(), arena_refused));
+            let programs = form.no_programs();
+            trials.push(trial("pins/other-programs/arena".to_owned(), programs, other_programs_of_arenas));
+        }
+    }
+    trials
 }
 
 fn table_with(prefix: &str, hop: u32) -> Result<fibula::Table, Failure> {
@@ -46,10 +55,10 @@ fn get(maps: &BpfTable, address: &str) -> Result<u32, Failure> {
     maps.get(address.parse::<IpAddr>()?).map_err(|family| format!("maps of {family}").into())
 }
 
-fn used_again() -> Result<(), Failure> {
+fn used_again(form: Form) -> Result<(), Failure> {
     let bpffs = Bpffs::mount()?;
     let pins = bpffs.path().join("a");
-    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    let maps = BpfTable::create(&form.usual())?;
     maps.fill(&table_with("10.0.0.0/8", 7)?)?;
     maps.pin(&pins)?;
     assert_eq!(get(&BpfTable::open(&pins)?, "10.1.2.3")?, 7);
@@ -180,10 +189,10 @@ pub(crate) fn child() -> Option<ExitCode> {
     }
 }
 
-fn killed() -> Result<(), Failure> {
+fn killed(form: Form) -> Result<(), Failure> {
     let bpffs = Bpffs::mount()?;
     let pins = bpffs.path().join("a");
-    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    let maps = BpfTable::create(&form.usual())?;
     maps.pin(&pins)?;
     for round in 0..20u64 {
         let mut child =
@@ -248,7 +257,7 @@ fn change(table: &fibula::Table, step: usize) -> Result<(), Failure> {
 
 /// A follower that is killed before any of its stores leaves, for each address, an answer of before the change or of after it, and
 /// another follower goes on there.
-fn killed_at_each_store() -> Result<(), Failure> {
+fn killed_at_each_store(form: Form) -> Result<(), Failure> {
     let probes: Vec<IpAddr> = (0..1u32 << 12)
         .map(|at| 10 << 24 | 7 << 16 | (at << 4 & 0xffff) | at >> 12)
         .chain((0..256).map(|at| 0x0a07_0800 | at))
@@ -271,9 +280,10 @@ fn killed_at_each_store() -> Result<(), Failure> {
     }
     let bpffs = Bpffs::mount()?;
     let pins = bpffs.path().join("a");
-    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    let maps = BpfTable::create(&form.usual())?;
     maps.pin(&pins)?;
-    for stores in 0.. {
+    // The follower makes the same stores in both kinds of maps, so that some of them are enough for the other one.
+    for stores in (0..).step_by(if form.is_arena() { 17 } else { 1 }) {
         let mut command = Command::new(std::env::current_exe()?);
         command.env(CHILD, &pins).env(STORES, stores.to_string()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
@@ -291,7 +301,10 @@ fn killed_at_each_store() -> Result<(), Failure> {
         match line.trim() {
             "halted" if is_of_before || states.windows(2).any(fits) => {}
             "done" if found == states[STEPS] && stores > STEPS as u64 => {
-                println!("killed before each of {stores} stores");
+                println!(
+                    "killed before {} of {stores} stores",
+                    if form.is_arena() { "some" } else { "each" }
+                );
                 return Ok(());
             }
             other => return Err(format!("killed after {stores} stores ('{other}'): other answers").into()),
@@ -303,18 +316,41 @@ fn killed_at_each_store() -> Result<(), Failure> {
 /// Programs for another family, engine or room do not get the maps.
 fn other_programs() -> Result<(), Failure> {
     let lines = Options::of(Engine::Dir18Lines);
-    let programs = Programs::of(&lines, &[])?;
-    done(&mut programs.command(&["load".as_ref()]))?;
     let mut smaller = lines;
     smaller.rooms[1] -= 1;
-    let others = [
-        (defines(&Options::of(Engine::Dir17Bitmap)), "another engine"),
-        (defines(&smaller), "another room"),
-        (defines(&Options::of(Engine::DirBtree)), "another family"),
-        ([defines(&lines), vec!["-DFIBULA_BPF_LAYOUT=2".to_owned()]].concat(), "another layout"),
-    ];
-    for (options, what) in others {
-        compile_bpf(&crate_path("tests/c/keys.bpf.c"), &options, &programs.path("keys.o"))?;
+    refuse_others(
+        &lines,
+        &[
+            (defines(&Options::of(Engine::Dir17Bitmap)), "another engine"),
+            (defines(&smaller), "another room"),
+            (defines(&Options::of(Engine::DirBtree)), "another family"),
+            ([defines(&lines), vec!["-DFIBULA_BPF_LAYOUT=2".to_owned()]].concat(), "another layout"),
+        ],
+    )
+}
+
+/// Programs for another family, engine or kind of map do not get the maps.
+fn other_programs_of_arenas() -> Result<(), Failure> {
+    let lines = Options::of(Engine::Dir18Lines);
+    let arena = lines.in_arena();
+    refuse_others(
+        &arena,
+        &[
+            (defines(&Options::of(Engine::Dir17Bitmap).in_arena()), "another engine"),
+            (defines(&Options::of(Engine::DirBtree).in_arena()), "another family"),
+            (defines(&lines), "arrays"),
+            ([defines(&arena), vec!["-DFIBULA_BPF_LAYOUT=2".to_owned()]].concat(), "another layout"),
+        ],
+    )?;
+    refuse_others(&lines, &[(defines(&arena), "an arena")])
+}
+
+/// Loads a program for the maps, and fails unless the others are refused.
+fn refuse_others(options: &Options, others: &[(Vec<String>, &str)]) -> Result<(), Failure> {
+    let programs = Programs::of(options, &[])?;
+    done(&mut programs.command(&["load".as_ref()]))?;
+    for (defines, what) in others {
+        compile_bpf(&crate_path("tests/c/keys.bpf.c"), defines, &programs.path("keys.o"))?;
         let output = programs.command(&["load".as_ref()]).output()?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.code() != Some(3) || !said.contains("refused: Wrong medium type") {
@@ -325,8 +361,28 @@ fn other_programs() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Arenas of something else are refused, and an address that is taken.
+fn arena_refused() -> Result<(), Failure> {
+    let bpffs = Bpffs::mount()?;
+    let maps = BpfTable::create(&Options::of(Engine::Dir18Lines).in_arena())?;
+    let pins = bpffs.path().join("a");
+    maps.pin(&pins)?;
+    let arrays = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
+    arrays.pin(&bpffs.path().join("arrays"))?;
+    let mixed = bpffs.path().join("mixed");
+    fs::create_dir(&mixed)?;
+    fs::rename(pins.join("h"), mixed.join("h"))?;
+    fs::rename(bpffs.path().join("arrays/0"), mixed.join("a"))?;
+    let said = BpfTable::open(&mixed).expect_err("an array").to_string();
+    assert!(said.contains("not an arena of a table"), "{said}");
+    fs::remove_file(mixed.join("a"))?;
+    let said = BpfTable::open(&mixed).expect_err("no arena").to_string();
+    assert!(said.contains("mixed/a: not a table of Fibula"), "{said}");
+    Ok(())
+}
+
 /// Made, filled, pinned, removed: no pin and no map is left.
-fn nothing_left() -> Result<(), Failure> {
+fn nothing_left(form: Form) -> Result<(), Failure> {
     let maps = || -> Result<usize, Failure> {
         let output = match Command::new("bpftool").args(["map", "list"]).output() {
             Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -337,8 +393,8 @@ fn nothing_left() -> Result<(), Failure> {
     let bpffs = Bpffs::mount()?;
     let before = maps()?;
     {
-        let table = table_of(&rib_of::<u128>([]), Engine::DirBtree)?;
-        let made = BpfTable::create(&Options::of(Engine::DirBtree))?;
+        let table = table_of(&rib_of::<u128>([]), form.engine)?;
+        let made = BpfTable::create(&form.usual())?;
         made.fill(&table)?;
         made.pin(&bpffs.path().join("a"))?;
         unload(&bpffs.path().join("a"))?;

@@ -6,9 +6,9 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use fibula::Table;
-use fibula::net::{Key, NextHop, Prefix, Route};
+use fibula::net::{Change, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
-use fibula_bpf::{BpfTable, Engine, Options};
+use fibula_bpf::{Backend, BpfTable, Engine, Options};
 use fibula_proof::tables::Random;
 use fibula_proof::verdict::{Failure, edges};
 use fibula_workload::table::{Profile, TableSpec, generate};
@@ -34,12 +34,18 @@ pub(crate) fn crate_path(path: &str) -> PathBuf {
 }
 
 fn compiles(compiler: &str, options: &[&str], code: &str) -> bool {
+    compiled(compiler, options, code).is_some()
+}
+
+/// Returns what the compiler makes of the code, as text, if it does.
+fn compiled(compiler: &str, options: &[&str], code: &str) -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("try.c");
     fs::write(&file, code).expect("a file");
     let output = folder.path().join("try");
-    let done = Command::new(compiler).arg(&file).args(options).arg("-o").arg(output).output();
-    done.is_ok_and(|done| done.status.success())
+    let done = Command::new(compiler).arg(&file).args(options).arg("-o").arg(&output).output().ok()?;
+    let made = done.status.success().then(|| fs::read(output).unwrap_or_default())?;
+    Some(String::from_utf8_lossy(&made).into_owned())
 }
 
 /// Returns why the header cannot be compiled as plain C.
@@ -74,6 +80,91 @@ pub(crate) fn no_programs() -> Option<String> {
     WHY.get_or_init(why).clone()
 }
 
+/// Returns why no arenas can be made.
+pub(crate) fn no_arenas() -> Option<String> {
+    static WHY: OnceLock<Option<String>> = OnceLock::new();
+    let options = Options::of(Engine::Dir18Lines).in_arena();
+    let why = || BpfTable::create(&options).err().map(|error| format!("no arena: {error}"));
+    no_bpf().or_else(|| WHY.get_or_init(why).clone())
+}
+
+/// Returns why programs with arenas cannot be compiled and loaded.
+pub(crate) fn no_arena_programs() -> Option<String> {
+    let no_clang =
+        || clang_of_arenas().is_none().then(|| "no clang 19 for arenas: apt-get install clang-19".to_owned());
+    no_programs().or_else(no_arenas).or_else(no_clang)
+}
+
+/// Returns a clang that knows address spaces of BPF.
+fn clang_of_arenas() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<&'static str>> = OnceLock::new();
+    let code = "int f(int at) { return *(int __attribute__((address_space(1))) *)(long)at; }";
+    let find = || {
+        let all = ["clang-19", "clang-20", "clang-21", "clang"];
+        // Others take the attribute and read another address.
+        all.into_iter().find(|clang| {
+            let listing = compiled(clang, &["-O2", "-target", "bpf", "-S"], code).unwrap_or_default();
+            listing.contains("addr_space_cast")
+        })
+    };
+    *FOUND.get_or_init(find)
+}
+
+/// An engine in one kind of maps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Form {
+    pub(crate) engine: Engine,
+    backend: Backend,
+}
+
+impl Form {
+    pub(crate) const fn arrays(engine: Engine) -> Self {
+        Self { engine, backend: Backend::Arrays }
+    }
+
+    /// Returns those of a family.
+    pub(crate) fn all<K: Words>() -> impl Iterator<Item = Self> {
+        let both = |&engine| [Backend::Arrays, Backend::Arena].map(|backend| Self { engine, backend });
+        K::ENGINES.iter().flat_map(both)
+    }
+
+    /// Returns both of an engine.
+    pub(crate) fn both(engine: Engine) -> [Self; 2] {
+        [Backend::Arrays, Backend::Arena].map(|backend| Self { engine, backend })
+    }
+
+    pub(crate) fn is_arena(self) -> bool {
+        self.backend == Backend::Arena
+    }
+
+    /// Returns its name in those of tests.
+    pub(crate) fn name(self) -> String {
+        format!("{}{}", self.engine.name(), if self.is_arena() { "/arena" } else { "" })
+    }
+
+    /// Returns what says why such maps cannot be made.
+    pub(crate) fn no_maps(self) -> fn() -> Option<String> {
+        if self.is_arena() { no_arenas } else { no_bpf }
+    }
+
+    /// Returns what says why programs for such maps cannot be compiled and loaded.
+    pub(crate) fn no_programs(self) -> fn() -> Option<String> {
+        if self.is_arena() { no_arena_programs } else { no_programs }
+    }
+
+    fn of(self, options: Options) -> Options {
+        if self.is_arena() { options.in_arena() } else { options }
+    }
+
+    pub(crate) fn usual(self) -> Options {
+        self.of(Options::of(self.engine))
+    }
+
+    pub(crate) fn fitting(self, table: &Table) -> Result<Options, Failure> {
+        Ok(self.of(Options::fitting(self.engine, table, 254)?))
+    }
+}
+
 /// Where Debian has the kernel's headers of the machine.
 pub(crate) fn headers() -> &'static str {
     if cfg!(target_arch = "aarch64") {
@@ -94,7 +185,9 @@ pub(crate) fn done(command: &mut Command) -> Result<Output, Failure> {
 
 /// Compiles a program for BPF.
 pub(crate) fn compile_bpf(source: &Path, options: &[String], output: &Path) -> Result<(), Failure> {
-    let mut command = Command::new("clang");
+    let is_arena = options.iter().any(|option| option == "-DFIBULA_ARENA");
+    let clang = if is_arena { clang_of_arenas().unwrap_or("clang-19") } else { "clang" };
+    let mut command = Command::new(clang);
     command.args([
         "-O2",
         "-g",
@@ -226,6 +319,26 @@ pub(crate) fn word(next_hop: Option<NextHop>) -> u32 {
 /// Returns a live table of routes with the engine.
 pub(crate) fn table_of<K: Words>(rib: &Rib<K>, engine: Engine) -> Result<Table, Failure> {
     Ok(fibula_bpf::live_table(K::dual(rib.clone()), &[engine])?)
+}
+
+/// Returns changes by family.
+pub(crate) fn split<K: Words>(changes: &[Change<K>]) -> (Vec<Change<u32>>, Vec<Change<u128>>) {
+    let (mut v4, mut v6) = (Vec::new(), Vec::new());
+    for change in changes {
+        let (prefix, hop) = match change {
+            Change::Insert(route) => (route.prefix, Some(route.next_hop)),
+            Change::Remove(prefix) => (*prefix, None),
+        };
+        let (bits, len) = (prefix.addr().to_bits(), prefix.len());
+        if K::BITS == 32 {
+            let prefix = Prefix::masked(bits as u32, len).expect("a prefix");
+            v4.push(hop.map_or(Change::Remove(prefix), |hop| Change::Insert(Route::new(prefix, hop))));
+        } else {
+            let prefix = Prefix::masked(bits, len).expect("a prefix");
+            v6.push(hop.map_or(Change::Remove(prefix), |hop| Change::Insert(Route::new(prefix, hop))));
+        }
+    }
+    (v4, v6)
 }
 
 /// Patterns of keys.
