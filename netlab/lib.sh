@@ -36,7 +36,11 @@ clean() {
   set +e
   [ -z "$router" ] || { kill -TERM "$router" 2>/dev/null && wait "$router" 2>/dev/null; }
   jobs -p | while read -r job; do kill "$job" 2>/dev/null; done
-  for name in $(ip netns list | cut -d' ' -f1 | grep "^$id-"); do ip netns del "$name"; done
+  for name in $(ip netns list | cut -d' ' -f1 | grep "^$id-"); do
+    # The job of `in_ns NAME COMMAND &` is a shell, whose end leaves the command behind, and the namespace with it.
+    ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null
+    ip netns del "$name"
+  done
   rm -rf "$work"
 }
 trap clean EXIT
@@ -146,6 +150,15 @@ why() { # what a router says when packets are lost
   for what in stats drops neigh; do "$fibula" router $what --socket "$work/socket" 2>&1 || true; done
   tail -5 "$work/log"
 }
+until_log() { # TEXT: the router has logged it, before long
+  local n
+  for n in $(seq $((100 * ${SLOW:-1}))); do
+    grep -q "$1" "$work/log" && return
+    sleep 0.1
+  done
+  fail "${LAB:+$LAB: }no '$1' in the log: $(cat "$work/log")"
+}
+
 pings() { # NAMESPACE ADDRESS...: every ping is answered, once
   local name=$1 address said
   shift

@@ -1,27 +1,17 @@
 //! `fibula bpf`: tables in maps of the kernel, for BPF programs.
 
-use std::cmp::Reverse;
-use std::fs::File;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
-use fibula::Table;
-use fibula::file::FileStamp;
-use fibula::live::{TableError, TableKey};
-use fibula::net::{Change, Family, Key, NextHop, Prefix, Route};
+use fibula::net::{Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib};
-use fibula_bpf::{
-    BpfError, BpfTable, Engine, FollowOptions, Follower, Grace, Options, State, live_table, unload,
-};
+use fibula_bpf::{Backend, BpfError, BpfTable, Capability, Engine, Options, State, live_table, unload};
 use fibula_feed::{Label, LoadedRoutes};
 use serde_json::{Value, json};
-use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answer::AnswerArgs;
 use crate::failure::{Failure, code};
@@ -29,7 +19,10 @@ use crate::load;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::{FamilyName, Format, QuietArgs, SourceArgs, parse_size};
-use crate::text::{bytes, plural, thousands};
+use crate::text::{bytes, thousands};
+
+mod feeds;
+mod follow;
 
 /// Put routing tables into the kernel, for BPF programs that look addresses up
 ///
@@ -100,7 +93,12 @@ struct LoadArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     room: Option<usize>,
 
-    /// Print the maps that would be made and the kernel's features, and make nothing
+    /// Put the words into an arena instead of arrays (Linux 6.9): it takes memory for what is written, and programs fit whatever the room
+    /// is. They are compiled by clang 19, after the lines of 'fibula bpf header', and have one such table at most
+    #[arg(long, conflicts_with = "room")]
+    arena: bool,
+
+    /// Print the maps that would be made, the kernel's features and the rights that loaders of programs need, and make nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -111,28 +109,42 @@ struct LoadArgs {
     quiet: QuietArgs,
 }
 
-/// Keep pinned maps up to date with a table, until a signal
+/// Keep pinned maps up to date with a table or with feeds, until a signal
 ///
-/// The table is read again when its file is replaced, and at SIGHUP. Only the routes that differ are changed, without a system call for
+/// A table is read again when its file is replaced, and at SIGHUP. Only the routes that differ are changed, without a system call for
 /// each, and a program sees for each address its answer before or after. A table that cannot be read or has no room is reported, and
 /// programs keep the answers that they have. So they do when this command ends, however it ends; 'fibula bpf show' then shows the age of
 /// its last heartbeat, and another follower can go on in the same maps.
 ///
 /// Two folders, one of each family, follow one table together.
+///
+/// With --feeds the routes come from a routing daemon instead: FRR by FPM, BIRD and others through the kernel's tables, routers by BMP, or
+/// files of MRT. The file has [[feed]] tables as that of 'fibula router', and a table [numbers] of the next hops. Programs keep their
+/// answers until each feed has its first full table, for at most 'start_after' seconds.
 #[derive(Debug, Args)]
+#[command(mut_args(|arg| if OF_FOLLOW.contains(&arg.get_id().as_str()) { arg } else { arg.conflicts_with("feeds") }))]
+#[command(mut_arg("table", |arg| match arg.is_required_set() {
+    true => arg.required(false).required_unless_present("feeds"),
+    false => arg,
+}))]
 #[command(after_help = "\
 Exit codes:
   0  a signal ended it
   2  wrong use
-  3  the table cannot be read at first, has no room or another engine; or another process follows there
-  4  the kernel refuses BPF
+  3  the table or the file of feeds cannot be read at first, or has no room or another engine; or another process follows there
+  4  the kernel refuses BPF, or a feed cannot be opened
 
 Examples:
   fibula bpf follow --table blocked.txt --pin /sys/fs/bpf/blocked
-  fibula bpf follow --table rib.gz --value origin-as --pin /sys/fs/bpf/as4 --pin /sys/fs/bpf/as6")]
+  fibula bpf follow --table rib.gz --value origin-as --pin /sys/fs/bpf/as4 --pin /sys/fs/bpf/as6
+  fibula bpf follow --feeds feeds.toml --pin /sys/fs/bpf/routes")]
 struct FollowArgs {
     #[command(flatten)]
     source: SourceArgs,
+
+    /// Take the routes of the feeds of this file instead of a table
+    #[arg(long, value_name = "FILE")]
+    feeds: Option<PathBuf>,
 
     /// Keep the maps of this folder; repeat it for the other family
     #[arg(long, value_name = "FOLDER", required = true)]
@@ -142,17 +154,20 @@ struct FollowArgs {
     #[arg(long, value_enum, value_name = "WAY", default_value_t)]
     grace: GraceName,
 
-    /// Look at the file as often as this, in milliseconds
+    /// Look at the file of the table as often as this, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     interval: u64,
 
-    /// End after the first reading instead of waiting for changes
+    /// End after the first reading, or after the first full table of the feeds, instead of waiting for changes
     #[arg(long)]
     once: bool,
 
     #[command(flatten)]
     quiet: QuietArgs,
 }
+
+/// Options of `follow` that are not about a table.
+const OF_FOLLOW: [&str; 5] = ["feeds", "pin", "grace", "once", "quiet"];
 
 /// Ways of waiting for programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -270,7 +285,7 @@ struct UnloadArgs {
 pub(crate) fn run(args: &BpfArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         BpfCommand::Load(args) => load(args),
-        BpfCommand::Follow(args) => follow(args),
+        BpfCommand::Follow(args) => follow::run(args),
         BpfCommand::Get(args) => get(args),
         BpfCommand::Check(args) => check(args),
         BpfCommand::Show(args) => show(args),
@@ -367,13 +382,25 @@ fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     if let Some(room) = args.room {
         options = options.with_at_least(room).map_err(failure)?;
     }
+    if args.arena {
+        options = options.in_arena();
+    }
     let is_usual = options == Options::of(engine);
     if args.dry_run {
         let tried = BpfTable::create(&options);
         let kernel = tried.as_ref().map_or_else(ToString::to_string, |_| "has all that is needed".to_owned());
+        let missing = Capability::missing(&Capability::OF_LOADERS);
+        let rights = match &missing[..] {
+            [] => "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, which loaders of programs need".to_owned(),
+            _ => format!(
+                "missing: {}: run loaders of programs as root, or with these (setcap)",
+                missing.join(", ")
+            ),
+        };
         let record = json!({
-            "engine": engine.name(), "family": family.name(), "routes": routes, "room_bytes": rooms(&options),
-            "map_bytes": options.map_bytes(), "usual_rooms": is_usual, "kernel": kernel,
+            "engine": engine.name(), "family": family.name(), "routes": routes, "memory": options.backend.name(),
+            "room_bytes": rooms(&options), "map_bytes": options.map_bytes(), "usual_rooms": is_usual, "kernel": kernel,
+            "rights": rights,
         });
         write(&mut out, args.output.format(), &record)?;
         out.finish()?;
@@ -384,10 +411,14 @@ fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     maps.pin(&args.pin).map_err(failure)?;
     write(&mut out, args.output.format(), &record(&args.pin, &maps.state()))?;
     out.finish()?;
-    if !is_usual {
+    let differs = match options.backend {
+        Backend::Arena => Some("after lines that say that they are in an arena"),
+        _ => (!is_usual).then_some("with their room"),
+    };
+    if let Some(differs) = differs {
+        let pin = args.pin.display();
         messages.note(format_args!(
-            "programs for these maps are compiled with their room: fibula bpf header --pin {}",
-            args.pin.display()
+            "programs for these maps are compiled {differs}: fibula bpf header --pin {pin}"
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -400,107 +431,6 @@ fn largest<K: Key>(rib: &Rib<K>) -> u32 {
 
 fn rooms(options: &Options) -> Vec<u64> {
     options.rooms.iter().take(options.engine.word_bytes().len()).map(|&room| 1 << room).collect()
-}
-
-/// Returns the changes from one table to another. Each address goes straight from its old answer to its new one, whatever the changes
-/// are published with: an insert comes after those of longer prefixes, which are the answers below it, and a removal before those of
-/// longer ones, which are the answers until then. All inserts come before the removals.
-fn difference<K: Key>(before: &Rib<K>, after: &Rib<K>) -> Vec<Change<K>> {
-    let mut inserts: Vec<Route<K>> =
-        after.iter().filter(|route| before.get(route.prefix) != Some(route.next_hop)).collect();
-    inserts.sort_by_key(|route| Reverse(route.prefix.len()));
-    let mut removals: Vec<Prefix<K>> =
-        before.iter().map(|route| route.prefix).filter(|prefix| after.get(*prefix).is_none()).collect();
-    removals.sort_by_key(|prefix| prefix.len());
-    let removals = removals.into_iter().map(Change::Remove);
-    inserts.into_iter().map(Change::Insert).chain(removals).collect()
-}
-
-/// Applies the difference of routes, some at a time, and returns how many changes that were.
-fn apply<K: TableKey>(table: &Table, before: &Rib<K>, after: &Rib<K>) -> Result<usize, TableError> {
-    const SOME: usize = 1_024;
-    let changes = difference(before, after);
-    for some in changes.chunks(SOME) {
-        let _ = table.apply(some)?;
-    }
-    Ok(changes.len())
-}
-
-/// Returns which files are at the paths. It is `None` for a path without one, and for a pipe, which can be read only once.
-fn stamps(paths: &[PathBuf]) -> Vec<Option<FileStamp>> {
-    let of = |path: &PathBuf| {
-        let is_file = std::fs::metadata(path).is_ok_and(|facts| facts.is_file());
-        if is_file { FileStamp::of(&File::open(path).ok()?).ok() } else { None }
-    };
-    paths.iter().map(of).collect()
-}
-
-fn follow(args: &FollowArgs) -> Result<ExitCode, Failure> {
-    let messages = Messages::new(args.quiet.quiet);
-    let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
-    let [stop, again] = &flags;
-    for (signal, flag) in [(SIGTERM, stop), (SIGINT, stop), (SIGHUP, again)] {
-        signal_hook::flag::register(signal, Arc::clone(flag))
-            .map_err(|error| Failure::NotAvailable(format!("signals: {error}")))?;
-    }
-    let open = |path: &PathBuf| BpfTable::open(path).map_err(failure);
-    let maps = args.pin.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let engines: Vec<Engine> = maps.iter().map(|maps| maps.options().engine).collect();
-    let is_pair = matches!(engines[..], [one, other] if one.family() != other.family());
-    if engines.len() > 1 && !is_pair {
-        return Err(Failure::WrongUse("maps that follow one table have different families".to_owned()));
-    }
-    let paths = &args.source.table;
-    let mut seen = stamps(paths);
-    let mut ribs = of_families(read(&args.source, messages)?, &engines);
-    let table = live_table(ribs.clone(), &engines).map_err(|error| Failure::BadInput(error.to_string()))?;
-    let grace = match args.grace {
-        GraceName::Auto => Grace::Auto,
-        GraceName::Membarrier => Grace::Membarrier,
-        GraceName::MapOfMaps => Grace::MapOfMaps,
-    };
-    let options = FollowOptions { grace, ..FollowOptions::default() };
-    let follower = Follower::start(maps, &table, options).map_err(failure)?;
-    messages.note(format_args!("{} routes are in the maps", thousands(ribs.len() as u64)));
-    while !args.once && !stop.load(Ordering::Relaxed) {
-        std::thread::park_timeout(Duration::from_millis(args.interval));
-        follower.health().map_err(failure)?;
-        let now = stamps(paths);
-        if !again.swap(false, Ordering::Relaxed) && now == seen {
-            continue;
-        }
-        // A file that is not there is being replaced.
-        if now.iter().any(Option::is_none) && !paths.iter().any(|path| path.as_os_str() == "-") {
-            continue;
-        }
-        seen = now;
-        let after = match read(&args.source, messages) {
-            Ok(after) => of_families(after, &engines),
-            Err(error) => {
-                let said = error.report().0.unwrap_or_default();
-                messages.warning(format_args!("{said}: programs keep the answers that they have"));
-                continue;
-            }
-        };
-        let done =
-            apply(&table, &ribs.v4, &after.v4).and_then(|v4| Ok(v4 + apply(&table, &ribs.v6, &after.v6)?));
-        match done {
-            Ok(changes) => {
-                messages.note(format_args!(
-                    "{} {}",
-                    thousands(changes as u64),
-                    plural(changes as u64, "change", "changes")
-                ));
-                ribs = after;
-            }
-            Err(error) => {
-                messages.warning(format_args!("{error}: changes before it are made"));
-                ribs = table.routes().map_err(|error| Failure::BadInput(error.to_string()))?;
-            }
-        }
-    }
-    drop(follower);
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Leaves out the routes of families that no maps have.
@@ -592,6 +522,7 @@ fn record(pin: &Path, state: &State) -> Value {
         "family": state.options.engine.family().name(),
         "routes": state.routes,
         "used_bytes": state.bytes,
+        "memory": state.options.backend.name(),
         "map_bytes": state.options.map_bytes(),
         "room_bytes": rooms(&state.options),
         "shape": format!("{} {}", state.number.0, state.number.1),
@@ -633,52 +564,4 @@ fn write(out: &mut dyn Write, format: Format, record: &Value) -> Result<(), Fail
         writeln!(out, "{:<16} {text}", name.replace('_', " "))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every table of a two-bit space with two next hops, to every other one, a change at a time.
-    #[test]
-    fn each_address_goes_straight_from_its_old_answer_to_its_new_one() {
-        let prefixes: Vec<Prefix<u32>> = ["0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "0.0.0.0/2", "64.0.0.0/2"]
-            .iter()
-            .map(|prefix| prefix.parse().unwrap())
-            .collect();
-        let table = |number: usize| {
-            let mut rib = Rib::default();
-            for (at, &prefix) in prefixes.iter().enumerate() {
-                if let Some(next_hop) = NextHop::new((number / 3_usize.pow(at as u32) % 3) as u32) {
-                    rib.insert(Route::new(prefix, next_hop)).unwrap();
-                }
-            }
-            rib
-        };
-        let answers = |rib: &Rib<u32>| {
-            (0..4_u32).map(|at| rib.lookup_prefix(at << 30).map(|route| route.next_hop)).collect::<Vec<_>>()
-        };
-        for (before, after) in (0..243).flat_map(|before| (0..243).map(move |after| (before, after))) {
-            let (mut rib, after) = (table(before), table(after));
-            let (old, new) = (answers(&rib), answers(&after));
-            for change in difference(&rib.clone(), &after) {
-                rib.apply(&[change]).unwrap();
-                for ((found, old), new) in answers(&rib).into_iter().zip(&old).zip(&new) {
-                    assert!(found == *old || found == *new, "{before}");
-                }
-            }
-            assert_eq!(answers(&rib), new);
-        }
-    }
-
-    #[test]
-    fn a_pipe_is_not_looked_into() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = ["table", "nowhere", "/dev/null"].map(|name| folder.path().join(name));
-        std::fs::write(&paths[0], "10.0.0.0/8 1\n").unwrap();
-        let first = stamps(&paths);
-        assert!(first[0].is_some() && first[1].is_none() && first[2].is_none());
-        std::fs::write(&paths[0], "10.0.0.0/8 2\n").unwrap();
-        assert_ne!(stamps(&paths), first, "as long as before");
-    }
 }

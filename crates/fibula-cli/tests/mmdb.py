@@ -212,7 +212,7 @@ def main():
     parser.add_argument("--reader", help="the program that mmdb.c becomes")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--record", type=pathlib.Path)
-    wanted = parser.parse_args()
+    wanted = parser.parse_intermixed_args()
     if not wanted.reader:
         print("SKIPPED libmaxminddb: no program is given")
     with tempfile.TemporaryDirectory() as name:

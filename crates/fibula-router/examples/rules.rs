@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fibula::Table;
-use fibula::net::{IpPrefix, NextHop, Prefix};
-use fibula_router::acl::{Action, LogRate, PrefixLists, RuleSet};
+use fibula::net::{IpPrefix, NextHop};
+use fibula_router::acl::RuleSet;
 use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::BURST;
 use fibula_router::measure::{FrameRing, Frames, Keys, counters, network};
@@ -19,65 +19,14 @@ use serde_json::json;
 
 #[path = "../tests/support/circumstances.rs"]
 mod circumstances;
+#[path = "../tests/support/many_rules.rs"]
+mod many_rules;
 #[path = "../tests/support/random.rs"]
 mod random;
+use many_rules::{LISTS, PREFIXES, RULES, compile, near};
 use random::Random;
 
 const PACKETS: usize = 1 << 16;
-const LISTS: usize = 10;
-const PREFIXES: usize = 100_000;
-const RULES: usize = 100;
-
-/// Returns a random IPv4 address that may be forwarded, and an IPv6 address.
-fn addresses(random: &mut Random) -> (u32, u128) {
-    let v4 = (16 + (random.next() % 80) as u32) << 24 | random.next() as u32 & 0xff_ffff;
-    (v4, 0x2000_u128 << 112 | u128::from(random.next()) << 52 | u128::from(random.next() >> 12))
-}
-
-fn prefixes(random: &mut Random, v6: bool) -> Vec<IpPrefix> {
-    let prefix = |_| {
-        let (v4, wide) = addresses(random);
-        match v6 {
-            true => IpPrefix::V6(Prefix::of(wide, [32, 44, 48, 48, 64][random.next() as usize % 5])),
-            false => IpPrefix::V4(Prefix::of(v4, [16, 20, 22, 24, 24, 24, 32][random.next() as usize % 7])),
-        }
-    };
-    (0..PREFIXES).map(prefix).collect()
-}
-
-/// Returns an address below a prefix, or any.
-fn near(random: &mut Random, prefixes: &[IpPrefix]) -> (u32, u128) {
-    let (v4, v6) = addresses(random);
-    if random.next().is_multiple_of(2) {
-        return (v4, v6);
-    }
-    match prefixes[random.next() as usize % prefixes.len()] {
-        IpPrefix::V4(prefix) => (prefix.addr() | v4 & (prefix.addr() ^ prefix.last()), v6),
-        IpPrefix::V6(prefix) => (v4, prefix.addr() | v6 & (prefix.addr() ^ prefix.last())),
-    }
-}
-
-/// Returns 100 rules, of which the last few are about most packets.
-fn texts() -> Vec<String> {
-    let mut texts: Vec<String> = (0..RULES - 2)
-        .map(|number| {
-            let (list, port) = (number % LISTS, 1024 + 600 * number);
-            match number % 5 {
-                0 => format!("deny source @list{list} destination-port {port}-{}", port + 5),
-                1 => format!("permit destination @list{list} protocol tcp destination-port {number}"),
-                2 => format!(
-                    "count source @list{list} destination @list{} length 1000-1500",
-                    (list + 3) % LISTS
-                ),
-                3 => format!("deny protocol gre,esp source @list{list}"),
-                _ => format!("reject in port1 source-port {port},{number} destination @list{list}"),
-            }
-        })
-        .collect();
-    texts.push("permit protocol udp destination-port 53".into());
-    texts.push("permit any".into());
-    texts
-}
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -100,11 +49,8 @@ fn pass(worker: &mut Worker, io: &mut FrameRing) -> f64 {
 
 fn measure(v6: bool, passes: usize) -> Vec<(&'static str, f64)> {
     let mut random = Random::new(7);
-    let prefixes = prefixes(&mut random, v6);
-    let mut lists = PrefixLists::default();
-    for (number, part) in prefixes.chunks(PREFIXES / LISTS).enumerate() {
-        lists.add(&format!("list{number}"), part, None).expect("memory for a list");
-    }
+    let prefixes = many_rules::prefixes(&mut random, v6);
+    let lists = many_rules::lists(&prefixes);
     let table = Table::new().expect("memory for a table");
     for all in ["0.0.0.0/0", "::/0"] {
         let hop = NextHop::try_from(1).expect("not zero");
@@ -124,15 +70,10 @@ fn measure(v6: bool, passes: usize) -> Vec<(&'static str, f64)> {
         false => frames.set_sources(Keys::V4(&narrow(&from))),
         true => frames.set_sources(Keys::V6(&wide(&from))),
     }
-    let find = |_, name: &str| name.strip_prefix("port").and_then(|number| number.parse().ok());
-    let compile = |texts: &[String]| {
-        let rules = texts.iter().map(|text| text.parse().expect("a rule")).collect();
-        RuleSet::compile(rules, Action::Permit, LogRate::default(), &lists, &find).expect("memory for rules")
-    };
     let begin = std::time::Instant::now();
-    let all = compile(&texts());
+    let all = compile(&many_rules::texts(), &lists);
     let compiled = begin.elapsed().as_secs_f64() * 1e3;
-    let one = compile(&["deny destination-port 9".to_owned()]);
+    let one = compile(&["deny destination-port 9"], &lists);
     let mut io = FrameRing::new([frames]);
     let mut bare = Worker::new(Arc::clone(&shared), counters(2)).expect("memory for a worker");
     let (mut without, mut with, mut single) = (vec![], vec![], vec![]);

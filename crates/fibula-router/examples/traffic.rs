@@ -17,7 +17,7 @@ mod linux {
     use fibula_router::io::ports::{Ports, Sink, Source};
     use fibula_router::io::{Io, Offload};
     use fibula_router::kernel::netlink::{Event, Link, Netlink};
-    use fibula_router::packet::ethernet::{Header, IPV4, Mac};
+    use fibula_router::packet::ethernet::{Header, IPV4, Mac, Tags};
     use fibula_router::packet::ipv4;
 
     type Failure = Box<dyn std::error::Error>;
@@ -89,7 +89,7 @@ mod linux {
         let (size, flows): (usize, u32) = (size.parse()?, flows.parse()?);
         let size = size.clamp(LEAST, 1514);
         let link = link(device)?;
-        let header = Header::new(to.parse()?, link.mac.unwrap_or(Mac([2, 0, 0, 0, 0, 1])), 0, IPV4);
+        let header = Header::new(to.parse()?, link.mac.unwrap_or(Mac([2, 0, 0, 0, 0, 1])), Tags::NONE, IPV4);
         let (source, destination): (Ipv4Addr, Ipv4Addr) = (source.parse()?, destination.parse()?);
         let mut packets: Vec<Vec<u8>> = Vec::new();
         for flow in 0..flows.max(1) {

@@ -40,8 +40,8 @@ macro_rules! reasons {
 reasons! {
     FrameTruncated "frame-truncated" "The frame ends within its Ethernet header, or the ring cut it short." "Look for a damaged link or driver; jumbo frames of more than 64 KiB do not fit the ring."
     OtherMac "other-mac" "The destination MAC address belongs to another station." "Normal on hubs, mirrored ports and after a switch forgot an address; otherwise look for a wrong static neighbour."
-    VlanUnknown "vlan-unknown" "No interface is configured for the VLAN tag, or for frames without one." "Add an [[interface]] with this 'vlan', or remove the VLAN from the switch port."
-    VlanNested "vlan-nested" "The frame has more than one VLAN tag." "Nested tags are not supported: remove the outer one at the switch."
+    VlanUnknown "vlan-unknown" "No interface is configured for the VLAN tag, for the pair of two tags, or for frames without one." "Add an [[interface]] with this 'vlan', for two tags with 'outer_vlan' and the EtherType of the outer one in 'outer_tag'; or remove the VLAN from the switch port."
+    VlanNested "vlan-nested" "The frame has more than two VLAN tags." "An interface has two at most ('outer_vlan' and 'vlan'): remove the outer one at the switch."
     EtherType "ether-type" "The EtherType is neither IPv4, IPv6 nor ARP, and the interface has no kernel to give the frame to." "Normal for LLDP, STP and others; nothing to do."
     Ipv4Version "ipv4-version" "The EtherType says IPv4, the header does not." "Look for a broken sender."
     Ipv4Header "ipv4-header" "The IPv4 header is shorter than 20 bytes, or ends beyond the packet." "Look for a broken sender or a damaged link."
@@ -125,6 +125,9 @@ mod tests {
         for (index, &reason) in DropReason::ALL.iter().enumerate() {
             assert_eq!(reason.index(), index);
             assert_eq!(DropReason::of_name(reason.name()), Some(reason), "a name twice");
+            for text in [reason.name(), reason.meaning(), reason.advice()] {
+                assert!(text.len() > 3, "{}: '{text}'", reason.name());
+            }
             let row = format!("| `{}` | {} | {} |", reason.name(), reason.meaning(), reason.advice());
             assert!(guide.contains(&row), "docs/guide/router.md lacks this row:\n{row}");
         }

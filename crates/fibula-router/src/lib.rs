@@ -7,6 +7,7 @@
 //! - [`io`]: packet I/O, with one file or folder for each back end.
 //! - [`sampling`]: samples of packets, for people and collectors.
 //! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: the processor of each thread.
+//! - `bfd` (Linux): the sessions of FRR's bfdd.
 //! - [`config`]: the configuration file.
 //! - [`api`]: the answers of the control socket, as structs that the router and the command share.
 //! - `control`, `kernel` (Linux): running a router, and following the kernel.
@@ -24,14 +25,15 @@
 //! use fibula_router::io::memory::Memory;
 //! use fibula_router::count::PortCounters;
 //! use fibula_router::drops::DropReason;
+//! use fibula_router::packet::ethernet::Tags;
 //!
 //! let table = Table::new()?;
 //! table.insert("192.0.2.0/24".parse::<IpPrefix>()?, NextHop::try_from(1)?)?;
 //! let mut port = Port::new("left", false);
-//! port.attach(0, 0);
+//! port.attach(Tags::NONE, 0);
 //! let interface = Interface {
-//!     name: "left".into(), port: 0, vlan: 0, mac: "02:00:00:00:00:01".parse()?, mtu: 1500,
-//!     v4: vec![], v6: vec![], vrf: 0, urpf: Urpf::Off, kernel: false, up: true, missing: false,
+//!     name: "left".into(), port: 0, tags: Tags::NONE, mac: "02:00:00:00:00:01".parse()?, virtual_macs: vec![],
+//!     mtu: 1500, v4: vec![], v6: vec![], vrf: 0, urpf: Urpf::Off, kernel: false, machine: None, up: true, missing: false,
 //! };
 //! let fabric = Fabric {
 //!     ports: vec![port],
@@ -51,6 +53,8 @@
 
 pub mod acl;
 pub mod api;
+#[cfg(target_os = "linux")]
+pub mod bfd;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;

@@ -26,7 +26,8 @@ pub(super) fn quote(bytes: &[u8], at: usize, separator: u8, last: bool) -> Quote
     let unknown = if last { Quote::Text } else { Quote::Open };
     let limit = bytes.len().min(at + 1 + FIELD_BYTES);
     let (mut from, mut lines) = (at + 1, 1);
-    while let Some(found) = find(&bytes[from..limit]) {
+    // Two quotes may lie on both sides of the limit.
+    while let Some(found) = bytes.get(from..limit).and_then(find) {
         from += found + 1;
         if bytes[from - 1] == b'\n' {
             lines += 1;
@@ -148,7 +149,18 @@ mod tests {
     }
 
     #[test]
+    fn two_quotes_may_lie_at_the_limit() {
+        for before in FIELD_BYTES - 3..FIELD_BYTES + 3 {
+            let text = format!("\"{}\"\"y\"\nb\n", "x".repeat(before));
+            let lines = ends(&text, true).0;
+            assert_eq!(lines, [text.len() - 3, text.len() - 1], "{before}");
+            ends(&text, false);
+        }
+    }
+
+    #[test]
     fn a_field_has_16_lines_and_64_kib_at_most() {
+        assert_eq!((FIELD_LINES, FIELD_BYTES), (16, 64 << 10));
         for (lines, spans) in [(16, true), (17, false)] {
             let text = format!("\"{}\"\n", vec!["x"; lines].join("\n"));
             assert_eq!(ends(&text, true).0.len() == 1, spans, "{lines}");

@@ -76,6 +76,8 @@ pub(super) enum RouterCommand {
     Feeds(RouterShowArgs),
     /// Show the rules for packets and how many packets each was about
     Filters(RouterShowArgs),
+    /// Show the sessions of BFD, and which neighbours are not used because theirs failed
+    Bfd(RouterShowArgs),
     Explain(RouterExplainArgs),
     Trace(RouterTraceArgs),
     Top(RouterTopArgs),
@@ -200,20 +202,22 @@ pub(super) struct RouterTraceArgs {
     pub(super) json: bool,
 }
 
-/// Show which packets are most, by AS, prefix, interface or address
+/// Show which packets are most, by AS, prefix, interface, address or rule
 ///
 /// Estimates the packets and bits a second from the packets that the router samples ('[sampling]' in its configuration), with the
-/// error of each estimate: in 95 of 100 cases the truth is within it. Shows the last seconds again and again, until interrupted.
+/// error of each estimate: in 95 of 100 cases the truth is within it. With --by rule, from the counters of rules, which are exact and need no
+/// samples. Shows the last seconds again and again, until interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
   0  samples were shown
   2  wrong use
-  3  no router answers, it samples nothing, or no table says which AS an address has
+  3  no router answers, it samples nothing, nothing says which AS an address has, or there are no rules
 
 Examples:
   fibula router top
   fibula router top --by interface --once
+  fibula router top --by rule --once
   fibula router top --by as --table rib.gz --count 20")]
 pub(super) struct RouterTopArgs {
     /// What packets are added up by

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use fibula_bpf::Capability;
 use fibula_router::config::{Backend, release};
 use fibula_router::io::xdp;
 use fibula_router::kernel::device::Device;
@@ -24,7 +25,8 @@ struct Finding {
 
 pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
     let (devices, names) = netlink();
-    let mut findings = vec![capabilities(), filter(), default_backend(), sockets(), dpdk(), tun(), devices];
+    let mut findings =
+        vec![capabilities(), filter(), default_backend(), sockets(), fast(), dpdk(), tun(), devices];
     findings.extend(names.iter().filter(|name| *name != "lo").map(|name| device(name)));
     findings.extend([forwarding(), neighbours("IPv4"), neighbours("IPv6"), huge_pages(), processors()]);
     let mut out = io::stdout().lock();
@@ -47,17 +49,22 @@ pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 fn capabilities() -> Finding {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    let wanted = [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_BPF", 39)];
-    let missing: Vec<&str> =
-        wanted.iter().filter(|wanted| mask >> wanted.1 & 1 == 0).map(|wanted| wanted.0).collect();
+    let missing = Capability::missing(&[Capability::NetAdmin, Capability::NetRaw, Capability::Bpf]);
     Finding {
         name: "capabilities".into(),
         good: missing.is_empty(),
         found: if missing.is_empty() { "all".into() } else { format!("missing: {}", missing.join(", ")) },
         advice: "run as root, or: setcap cap_net_admin,cap_net_raw,cap_bpf+ep fibula",
+    }
+}
+
+fn fast() -> Finding {
+    let good = Capability::Perfmon.is_held();
+    Finding {
+        name: "fast".into(),
+        good,
+        found: if good { "programs can be verified" } else { "missing: CAP_PERFMON" }.into(),
+        advice: "'fast = true' needs CAP_PERFMON too, without which the kernel refuses programs that add numbers to pointers: run as root, or: setcap cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon+ep fibula",
     }
 }
 
@@ -134,7 +141,7 @@ fn tun() -> Finding {
         name: "taps".into(),
         good: there,
         found: if there { "/dev/net/tun" } else { "no /dev/net/tun" }.into(),
-        advice: "modprobe tun; back end tap needs it",
+        advice: "modprobe tun; back end tap needs it, and so do rules and policers of packets to the router on af-packet and af-xdp, and machine sides of VLANs",
     }
 }
 

@@ -60,11 +60,10 @@ mod tests {
     use fibula_router::api;
 
     use super::*;
+    use crate::router::show;
 
     fn printed(line: &str) -> String {
-        let mut out = Vec::new();
-        print(&mut out, &api::read(line).unwrap()).unwrap();
-        String::from_utf8(out).unwrap()
+        show::tests::printed(|out| print(out, &api::read(line).unwrap()))
     }
 
     #[test]

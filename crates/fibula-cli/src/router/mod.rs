@@ -1,6 +1,8 @@
 //! `fibula router`: forwards packets, and shows the state of a router that runs.
 
 mod args;
+#[cfg(target_os = "linux")]
+mod bfd;
 mod check;
 #[cfg(target_os = "linux")]
 mod demo;
@@ -54,6 +56,7 @@ fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Neigh(args)), _) => show::run(args, show::What::Neighbours),
         (Some(RouterCommand::Feeds(args)), _) => show::run(args, show::What::Feeds),
         (Some(RouterCommand::Filters(args)), _) => show::run(args, show::What::Filters),
+        (Some(RouterCommand::Bfd(args)), _) => show::run(args, show::What::Bfd),
         (Some(RouterCommand::Explain(args)), _) => why::explain(args),
         (Some(RouterCommand::Trace(args)), _) => why::trace(args),
         (Some(RouterCommand::Top(args)), _) => top::run(args),

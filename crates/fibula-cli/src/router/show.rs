@@ -10,7 +10,7 @@ use fibula_router::control::client::{self, Answered};
 use fibula_router::drops::DropReason;
 
 use super::args::RouterShowArgs;
-use super::{feeds, filters};
+use super::{bfd, feeds, filters};
 use crate::failure::Failure;
 use crate::text::thousands;
 
@@ -22,6 +22,7 @@ pub(super) enum What {
     Neighbours,
     Feeds,
     Filters,
+    Bfd,
 }
 
 pub(super) fn run(args: &RouterShowArgs, what: What) -> Result<ExitCode, Failure> {
@@ -34,6 +35,7 @@ pub(super) fn run(args: &RouterShowArgs, what: What) -> Result<ExitCode, Failure
             }
             What::Feeds => show(args, client::feeds(&args.socket)?, |out, list| feeds::print(out, list)),
             What::Filters => show(args, client::filters(&args.socket)?, filters::print),
+            What::Bfd => show(args, client::bfd(&args.socket)?, bfd::print),
         };
         shown?;
         if !args.watch {
@@ -153,7 +155,7 @@ fn neighbours(out: &mut impl Write, answer: &[Neighbour]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use fibula_router::api;
 
     use super::*;
@@ -177,7 +179,7 @@ mod tests {
         api::read(&line).unwrap()
     }
 
-    fn printed(print: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+    pub(in crate::router) fn printed(print: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
         let mut out = Vec::new();
         print(&mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -2,11 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fibula_router::api::{Top, TopBy, TopRow};
+use fibula_router::api::{Filters, Top, TopBy, TopRow};
 use fibula_router::control::client;
 use fibula_router::sampling::origins::Origins;
+use fibula_router::sampling::rules::by_rule;
 use fibula_router::sampling::top::{KEPT, by_origin};
 
 use super::args::RouterTopArgs;
@@ -33,8 +34,24 @@ pub(super) fn run(args: &RouterTopArgs) -> Result<ExitCode, Failure> {
         }
     };
     let live = io::stdout().is_terminal() && !args.once && !args.json;
+    let mut counters = match by {
+        TopBy::Rule => Some(Reading::take(args)?),
+        _ => None,
+    };
     loop {
         let (top, line) = match &origins {
+            None if by == TopBy::Rule => {
+                // Counters say nothing about the time before they are read first.
+                std::thread::sleep(Duration::from_secs(args.interval));
+                let now = Reading::take(args)?;
+                let before = counters.replace(now);
+                let top = match (before, &counters) {
+                    (Some(before), Some(now)) => now.since(&before, args.count as usize),
+                    _ => continue,
+                };
+                let line = serde_json::to_string(&top).map_err(io::Error::from)?;
+                (top, line)
+            }
             None => {
                 let answered = client::top(&args.socket, by, args.interval, args.count)?;
                 (answered.answer, answered.line)
@@ -63,7 +80,32 @@ pub(super) fn run(args: &RouterTopArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         drop(out);
-        std::thread::sleep(Duration::from_secs(args.interval));
+        if by != TopBy::Rule {
+            std::thread::sleep(Duration::from_secs(args.interval));
+        }
+    }
+}
+
+/// The counters of all rules at a moment.
+struct Reading {
+    at: Instant,
+    filters: Filters,
+}
+
+impl Reading {
+    fn take(args: &RouterTopArgs) -> Result<Self, Failure> {
+        let filters = client::filters(&args.socket)?.answer;
+        if filters.forward.is_none() && filters.local.is_none() {
+            return Err(Failure::NotAvailable(
+                "the router has no rules: write some in [filter.forward] or [filter.local]".to_owned(),
+            ));
+        }
+        Ok(Self { at: Instant::now(), filters })
+    }
+
+    fn since(&self, before: &Self, count: usize) -> Top {
+        let seconds = (self.at - before.at).as_secs_f64();
+        by_rule(&before.filters, &self.filters, seconds, count)
     }
 }
 
@@ -73,15 +115,18 @@ fn by(name: &str) -> Result<TopBy, Failure> {
 }
 
 fn print(out: &mut impl Write, top: &Top) -> io::Result<()> {
-    writeln!(
-        out,
-        "one of {} packets sampled; {} {} of {} s",
-        thousands(top.interval),
-        thousands(top.all.samples),
-        plural(top.all.samples, "sample", "samples"),
-        // Whole seconds as such.
-        (top.seconds * 10.0).round() / 10.0,
-    )?;
+    // Whole seconds as such.
+    let seconds = (top.seconds * 10.0).round() / 10.0;
+    match top.by {
+        TopBy::Rule => writeln!(out, "all packets that rules judged, counted in {seconds} s")?,
+        _ => writeln!(
+            out,
+            "one of {} packets sampled; {} {} of {seconds} s",
+            thousands(top.interval),
+            thousands(top.all.samples),
+            plural(top.all.samples, "sample", "samples"),
+        )?,
+    }
     let width = top
         .rows
         .iter()
@@ -99,12 +144,12 @@ fn print(out: &mut impl Write, top: &Top) -> io::Result<()> {
         "error",
         "bits/s",
         "error",
-        "samples"
+        if top.by == TopBy::Rule { "packets" } else { "samples" }
     )?;
     for row in top.rows.iter().chain([&top.all]) {
         print_row(out, row, top.seconds, width)?;
     }
-    if top.rows.iter().any(|row| row.samples < FEW) {
+    if top.by != TopBy::Rule && top.rows.iter().any(|row| row.samples < FEW) {
         writeln!(out, "errors hold in 95 of 100 cases; with fewer than {FEW} samples they say little")?;
     }
     if top.lost > 0 {
@@ -182,6 +227,28 @@ mod tests {
              errors hold in 95 of 100 cases; with fewer than 10 samples they say little\n\
              5 samples were lost: draw fewer ('sampling.rate')\n\
              collector 192.0.2.5:4739: Connection refused; 1,234 records left out\n"
+        );
+    }
+
+    #[test]
+    fn rules_have_exact_rates() {
+        let row = |name: &str, packets: u64| {
+            format!(
+                r#"{{"name":"{name}","samples":{packets},"packets":{packets},"packets_error":0,"bytes":{},"bytes_error":0}}"#,
+                packets * 100
+            )
+        };
+        let line = format!(
+            r#"{{"by":"rule","seconds":2.0004,"interval":1,"all":{},"rows":[{}],"drawn":3,"lost":0,"unreadable":0,"collectors":[]}}"#,
+            row("all", 3),
+            row("forward rule 1 (line 12): deny any", 3)
+        );
+        assert_eq!(
+            printed(&line),
+            "all packets that rules judged, counted in 2 s\n\
+             rule                                   packets/s   error            bits/s   error   packets\n\
+             forward rule 1 (line 12): deny any             1     0 %             1,200     0 %         3\n\
+             all                                            1     0 %             1,200     0 %         3\n"
         );
     }
 

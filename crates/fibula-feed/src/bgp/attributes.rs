@@ -193,6 +193,19 @@ impl Attributes {
         self.parsed.as_path().map(|path| path.route_len() as u32)
     }
 
+    /// Returns the AS that announced the route first: the last of the AS path, and of a set at its end the first one. `None` where the
+    /// path is empty, or ends in a confederation, whose AS numbers mean nothing outside it.
+    #[must_use]
+    pub fn origin_as(&self) -> Option<u32> {
+        let path = self.parsed.effective_as_path()?;
+        let last = match path.segments.last()? {
+            AsPathSegment::AsSequence(list) => list.last(),
+            AsPathSegment::AsSet(set) => set.first(),
+            AsPathSegment::ConfedSequence(_) | AsPathSegment::ConfedSet(_) => None,
+        };
+        last.map(|&asn| asn.into()).filter(|&asn: &u32| asn != 0)
+    }
+
     /// Returns the mandatory attributes that are absent, apart from the next hop (RFC 4271 section 5).
     pub(crate) fn missing(&self) -> impl Iterator<Item = FaultKind> + use<> {
         let mandatory = [(AttrType::ORIGIN, "ORIGIN"), (AttrType::AS_PATH, "AS_PATH")];

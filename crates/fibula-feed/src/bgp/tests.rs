@@ -81,6 +81,26 @@ fn paths_show_their_sets_and_confederations() {
 }
 
 #[test]
+fn the_origin_is_the_last_as_of_a_path() {
+    let rest = attributes(0, 4, "192.0.2.9");
+    for (segments, origin) in [
+        (vec![], None),
+        (vec![segment(2, &[64_500, 4_200_000_000])], Some(4_200_000_000)),
+        (vec![segment(2, &[1]), segment(2, &[2, 3])], Some(3)),
+        (vec![segment(2, &[1, 2]), segment(1, &[5, 4, 3])], Some(5)),
+        // Not of a confederation, and not of the AS before it, which may not have announced the route.
+        (vec![segment(2, &[1, 2]), segment(3, &[65_001])], None),
+        (vec![segment(2, &[1, 2]), segment(4, &[65_001])], None),
+        (vec![segment(3, &[65_001]), segment(2, &[1, 2])], Some(2)),
+        // No network may use AS 0 (RFC 7607).
+        (vec![segment(2, &[1, 0])], None),
+    ] {
+        let section = [&rest[..4], &attribute(0x40, 2, &segments.concat()), &rest[7..]].concat();
+        assert_eq!(clean(&section).origin_as(), origin, "{segments:?}");
+    }
+}
+
+#[test]
 fn of_repeated_attributes_the_first_counts() {
     let mandatory = attributes(1, 4, "192.0.2.9");
     let preference = |value: u8| attribute(0x40, 5, &[0, 0, 0, value]);

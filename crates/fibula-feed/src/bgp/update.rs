@@ -194,3 +194,35 @@ impl Update<'_> {
 fn event(session: &PeerSession, action: Action) -> Event {
     Event { time: session.time, peer: Some(session.peer), action }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_has_path_identifiers_or_not() {
+        let peer = Peer { address: core::net::Ipv4Addr::LOCALHOST.into(), asn: 7 };
+        let time = Time { seconds: 0, micros: None };
+        for (v4, v6) in [(false, true), (true, false)] {
+            let session = PeerSession { time, peer, width: None, add_path: Dual::new(v4, v6) };
+            assert_eq!((session.add_path(Family::Ipv4), session.add_path(Family::Ipv6)), (v4, v6));
+        }
+    }
+    #[test]
+    fn a_table_ends_with_an_update_without_routes() {
+        let ended = |kind: u8, body: &[u8]| end_of_rib(&[&[0xff; 18][..], &[kind], body].concat());
+        assert_eq!(ended(UPDATE, &[0, 0, 0, 0]), Some(Family::Ipv4));
+        for (flags, len) in [(0x80, &[3][..]), (0x80 | EXTENDED, &[0, 3])] {
+            let of = |flags: u8, afi: u8| {
+                let attribute = [&[flags, MP_UNREACH][..], len, &[0, afi, 1]].concat();
+                ended(UPDATE, &[&[0, 0, 0, attribute.len() as u8][..], &attribute].concat())
+            };
+            assert_eq!((of(flags, 1), of(flags, 2)), (Some(Family::Ipv4), Some(Family::Ipv6)));
+            assert_eq!((of(flags, 3), of(flags ^ EXTENDED, 2)), (None, None));
+        }
+        assert_eq!(
+            (ended(4, &[0, 0, 0, 0]), ended(UPDATE, &[0, 0, 0, 1, 0]), end_of_rib(&[0xff; 18])),
+            (None, None, None)
+        );
+    }
+}

@@ -106,6 +106,7 @@ fn lines_of_other_tools_say_what_those_of_bgpdump_do() {
         ("U|S|1.5|ris|rrc00|||7|192.0.2.1||||||ESTABLISHED|IDLE", "ends"),
     ] {
         assert_eq!(said(line).split_once(' ').unwrap().1.trim_start_matches("(AS 7) "), expected, "{line}");
+        assert!(BgpdumpFields::is_of_other_tool(line.as_bytes()), "{line}");
         let fields = BgpdumpFields::of(line.as_bytes()).unwrap();
         if !line.contains("W|") && !line.contains("S|") {
             assert_eq!((fields.as_path(), fields.communities()), ("7 8", Some("7:1")), "{line}");
@@ -197,6 +198,10 @@ fn lines_of_bgpdump_with_and_without_path_identifiers() {
         ("BGP|1|STATE|192.0.2.1|7|6|1".to_owned(), "ends"),
     ] {
         assert_eq!(said(&line), format!("192.0.2.1 (AS 7) {expected}"), "{line}");
+        assert!(!BgpdumpFields::is_of_other_tool(line.as_bytes()), "{line}");
+        if line.ends_with(rest) {
+            assert_eq!(BgpdumpFields::of(line.as_bytes()).unwrap().as_path(), "7 8", "{line}");
+        }
     }
     let missing = error("BGP4MP_AP|1|W|192.0.2.1|7|10.0.0.0/8");
     assert_eq!(missing, "column 37: the line ends before its path identifier");

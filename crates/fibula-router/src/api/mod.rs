@@ -9,6 +9,7 @@
 //! | `neigh` | a list of [`Neighbour`] |
 //! | `feeds` | a list of [`Feed`] |
 //! | `filters` | [`Filters`] |
+//! | `bfd` | [`Bfd`] |
 //! | `explain SOURCE DESTINATION INTERFACE PROTOCOL SOURCE-PORT DESTINATION-PORT DSCP` | [`Explanation`] |
 //! | `trace COUNT SECONDS FILTER` | an [`Explanation`] a line, then [`TraceEnd`] |
 //! | `top BY SECONDS COUNT` | [`Top`] |
@@ -64,6 +65,7 @@ macro_rules! words {
     };
 }
 
+mod bfd;
 mod feeds;
 mod filters;
 mod neighbours;
@@ -78,6 +80,7 @@ use core::fmt;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+pub use bfd::{Bfd, BfdSession, BfdState};
 pub use feeds::{Acknowledgements, Feed, FeedKind, FeedPhase, FullVrf, MissingInterface};
 pub use filters::{Filters, ListedPolicer, ListedPrefixes, ListedRule, RuleTable};
 pub use neighbours::{Neighbour, NeighbourState};

@@ -107,6 +107,33 @@ fn neighbours() {
 }
 
 #[test]
+fn bfd() {
+    let session = |state: &BfdState| {
+        let state = state.name();
+        let (peer, diagnostic) = ("2001:db8::1", "its time has run out");
+        format!(
+            r#"{{"peer":"{peer}","device":"eth0","state":"{state}","diagnostic":"{diagnostic}","dead":true,"failures":2,"held_ms":5}}"#
+        )
+    };
+    let mut sessions: Vec<String> = BfdState::ALL.iter().map(session).collect();
+    sessions.push(
+        sessions[0]
+            .replace("\"eth0\"", "null")
+            .replace("\"its time has run out\"", "null")
+            .replace(":5}", ":null}"),
+    );
+    let line = format!(
+        concat!(
+            r#"{{"socket":"/run/frr/bfdd.sock","connected":false,"last_error":"gone","failures":3,"damped":1,"#,
+            r#""malformed":0,"refused":0,"sessions":[{}]}}"#
+        ),
+        sessions.join(",")
+    );
+    check::<Bfd>(&line, &[]);
+    check::<Bfd>(&line.replace("\"/run/frr/bfdd.sock\"", "null").replace("\"gone\"", "null"), &[]);
+}
+
+#[test]
 fn feeds() {
     let begin = |kind, state, error, ago| {
         format!(

@@ -18,6 +18,7 @@ words! {
         Destination "destination" "The destination address."
         Protocol "protocol" "The protocol above IP."
         Outcome "outcome" "What became of the packet: forwarded, or dropped and why."
+        Rule "rule" "The rule of a filter. From the counters of rules, so it is exact, and nothing needs to be sampled."
     }
 }
 

@@ -191,6 +191,17 @@ pub(super) struct Line {
     peer: Option<Spanned<String>>,
 }
 
+impl Line {
+    /// Returns the VRFs that the line names.
+    #[cfg(target_os = "linux")]
+    pub(super) fn vrfs(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let tables = self.tables.iter().flat_map(Spanned::get_ref).filter_map(|entry| entry.vrf.as_ref());
+        let others =
+            self.distinguishers.iter().flat_map(Spanned::get_ref).filter_map(|entry| entry.vrf.as_ref());
+        self.vrf.iter().chain(tables).chain(others)
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableLine {

@@ -55,6 +55,9 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) policer: super::policer::PolicerKeys,
     pub(super) sampling: Option<super::sampling::SamplingKeys>,
+    pub(super) bfd: Option<super::failover::BfdKeys>,
+    #[serde(default)]
+    pub(super) backup: Vec<super::failover::BackupLine>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -138,6 +141,8 @@ pub(super) struct Interface {
     pub(super) input: Option<std::path::PathBuf>,
     pub(super) output: Option<std::path::PathBuf>,
     pub(super) vlan: Option<Spanned<u16>>,
+    pub(super) outer_vlan: Option<Spanned<u16>>,
+    pub(super) outer_tag: Option<Spanned<String>>,
     pub(super) mac: Option<Spanned<String>>,
     pub(super) mtu: Option<Spanned<usize>>,
     #[serde(default)]

@@ -174,7 +174,7 @@ pub(super) fn read(
 
 /// Returns whether the kernel has an interface's packets to the machine, unless a gate keeps them from it.
 pub(super) fn past(line: &super::Interface) -> bool {
-    line.backend.is_device() && line.vlan == 0
+    line.backend.is_device() && line.tags.is_none()
 }
 
 /// Returns whether the configuration needs a gate, where the running kernel has one.

@@ -30,10 +30,13 @@
 //! `docs/guide/router.md` has every key.
 
 mod accounts;
+mod failover;
 mod fast;
 mod feed;
 mod file;
 mod filter;
+#[cfg(target_os = "linux")]
+mod numbered;
 mod policer;
 mod read;
 pub mod release;
@@ -43,10 +46,13 @@ mod sampling;
 #[cfg(target_os = "linux")]
 pub(crate) use accounts::PASSWD;
 pub use accounts::{Account, Accounts};
+pub use failover::Backup;
 #[cfg(target_os = "linux")]
 pub(crate) use fast::{PORTS as FAST_PORTS, VRFS as FAST_VRFS};
 pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
 pub use filter::{FilterLines, PrefixList, RuleLines, RuleSets};
+#[cfg(target_os = "linux")]
+pub use numbered::{HopNumbers, NumberedConfig};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;
 pub use sampling::SamplingPlan;
@@ -60,7 +66,7 @@ use fibula::net::IpPrefix;
 
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Mac, Tags};
 use crate::packet::flow::FlowHash;
 use crate::packet::martian::Martians;
 use crate::police::PolicerRates;
@@ -132,6 +138,10 @@ pub struct Config {
     pub policers: PolicerRates,
     /// The sampling of packets; `None` if it is off.
     pub sampling: Option<SamplingPlan>,
+    /// The control socket of FRR's bfdd, from the folder of the configuration file.
+    pub bfd_socket: Option<PathBuf>,
+    /// Gateways that take the packets of others while those are dead.
+    pub backups: Vec<Backup>,
     /// Whether the router judges packets to the machine that the kernel would take past it: there are rules or rates for them, and
     /// interfaces where the kernel would.
     pub gate: bool,
@@ -246,6 +256,8 @@ pub enum Backend {
     Tap {
         /// Name of the tap.
         device: String,
+        /// Whether it is the kernel's part of an interface with VLANs, and no interface itself.
+        is_side: bool,
     },
     /// Files.
     Pcap {
@@ -318,7 +330,7 @@ impl Backend {
             Self::Packet { device, .. }
             | Self::Xdp { device, .. }
             | Self::Dpdk { device, .. }
-            | Self::Tap { device } => device.clone(),
+            | Self::Tap { device, .. } => device.clone(),
             Self::Pcap { input, output } => {
                 input.as_ref().or(output.as_ref()).map_or(String::new(), |path| path.display().to_string())
             }
@@ -331,10 +343,12 @@ impl Backend {
 pub struct Interface {
     /// Name.
     pub name: String,
-    /// Back end; interfaces of several VLANs may share a device.
+    /// Back end; interfaces of several VLANs and pairs of VLANs may share a device.
     pub backend: Backend,
-    /// VLAN; 0 without tags.
-    pub vlan: u16,
+    /// VLAN, or pair of VLANs.
+    pub tags: Tags,
+    /// Name of the tap through which the kernel has it, if it has VLANs.
+    pub host: Option<String>,
     /// MAC address, if the kernel has none.
     pub mac: Option<Mac>,
     /// MTU, if the kernel has none or a smaller one is wanted.
@@ -347,6 +361,25 @@ pub struct Interface {
     pub urpf: Urpf,
     /// Whether it was taken out of the file while the router runs. It keeps its number, and has no name.
     pub removed: bool,
+}
+
+impl Interface {
+    /// Returns the kernel's device that has the addresses and neighbours of the interface, if the kernel has a part of it.
+    #[must_use]
+    pub fn machine(&self) -> Option<&str> {
+        if self.tags.is_none() { self.backend.link() } else { self.host.as_deref() }
+    }
+
+    /// Returns the back end of the tap through which the kernel has the interface.
+    #[must_use]
+    pub fn side(&self) -> Option<Backend> {
+        self.host.as_ref().map(|host| Backend::Tap { device: host.clone(), is_side: true })
+    }
+
+    /// Returns the properties with which it would be another interface.
+    pub(crate) fn identity(&self) -> (&Backend, Tags, Option<&str>) {
+        (&self.backend, self.tags, self.host.as_deref())
+    }
 }
 
 /// Where packets of a route go.
@@ -441,7 +474,7 @@ impl Config {
     pub fn keep_numbers(&mut self, running: &Self) {
         let mut new = std::mem::take(&mut self.interfaces);
         for old in &running.interfaces {
-            let is_same = |line: &Interface| (&line.backend, line.vlan) == (&old.backend, old.vlan);
+            let is_same = |line: &Interface| line.identity() == old.identity();
             let same = new.iter().position(|line| is_same(line) && (old.removed || line.name == old.name));
             self.interfaces.push(match same {
                 Some(at) => new.remove(at),

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
+use crate::packet::ethernet::{self, Tags};
 use crate::packet::flow::FlowHash;
 use crate::packet::martian::Martians;
 use crate::packet::{ipv4, ipv6};
@@ -36,7 +37,7 @@ const FRAMES: usize = 512;
 const VERIFY_RATE: u32 = 1000;
 
 /// The text, to turn places into lines.
-pub(super) struct Text<'t>(&'t str);
+pub(super) struct Text<'t>(pub(super) &'t str);
 
 impl Text<'_> {
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
@@ -65,75 +66,27 @@ pub(super) fn unique<'n>(
     }
 }
 
-pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError> {
-    let file: file::File = toml::from_str(text).map_err(|error| {
+/// Reads a text of TOML.
+pub(super) fn toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| Text(text).line(&span));
         ConfigError { line, reason: error.message().to_owned() }
-    })?;
+    })
+}
+
+pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError> {
+    let file: file::File = toml(text)?;
     let text = Text(text);
     for (old, family) in [(&file.ipv4_algorithm, "ipv4"), (&file.ipv6_algorithm, "ipv6")] {
         if let Some(old) = old {
             return Err(text.error(old, format!("'{family}_algorithm' is now '{family}_engine'")));
         }
     }
-    let run_times = [("threads", RunTime::Threads), ("rayon", RunTime::Rayon)];
-    let modes = [("route", false), ("bridge", true)];
-    let mut config = Config {
-        threads: threads(&text, file.threads.as_ref())?,
-        shape: shape(&text, &file)?,
-        run_time: choice(&text, "run_time", file.run_time.as_ref(), run_times)?,
-        pin: file.pin,
-        bridge: choice(&text, "mode", file.mode.as_ref(), modes)?,
-        metrics: metrics(&text, file.metrics.as_ref())?,
-        dpdk: file.dpdk.clone(),
-        socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
-        ipv4: engine(&text, file.ipv4_engine.as_ref(), fibula::live::Options::default().ipv4, engines)?,
-        ipv6: engine(&text, file.ipv6_engine.as_ref(), fibula::live::Options::default().ipv6, engines)?,
-        hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
-        icmp_rate: (file.icmp.rate, file.icmp.burst),
-        martians: martians(&text, &file.martians.accept)?,
-        limits: Limits {
-            neighbours: file.neighbours.most,
-            requests: file.neighbours.requests,
-            requests_prefix: file.neighbours.requests_prefix,
-            unused_ns: 1_000_000_000
-                * u64::from(number(
-                    &text,
-                    file.neighbours.unused.as_ref(),
-                    UNUSED_NEIGHBOURS,
-                    1,
-                    86_400,
-                    "neighbours.unused",
-                )?),
-        },
-        verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
-        history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
-        require_devices: false,
-        take_over: false,
-        start_after_s: number(&text, file.start_after.as_ref(), START_AFTER, 0, 3600, "start_after")?,
-        path_bytes: number(
-            &text,
-            file.feeds.path_bytes.as_ref(),
-            PATH_BYTES,
-            1 << 16,
-            1 << 40,
-            "feeds.path_bytes",
-        )?,
-        vrfs: vec!["default".to_owned()],
-        vrf_limits: vec![None],
-        interfaces: Vec::new(),
-        routes: Vec::new(),
-        tables: Vec::new(),
-        feeds: Vec::new(),
-        filter: super::FilterLines::default(),
-        policers: crate::police::usual_rates(),
-        sampling: None,
-        gate: false,
-    };
+    let mut config = general(&text, &file, engines)?;
     vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
         unique(&text, "interface name", &line.name, file.interface.iter().map(|other| &other.name))?;
-        let interface = interface(&text, &config, line)?;
+        let interface = interface(&text, &config, &file.interface, line)?;
         config.interfaces.push(interface);
     }
     if config.interfaces.is_empty() {
@@ -166,8 +119,70 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
     config.filter = super::filter::read(&text, &config, &file.filter, &file.prefix_list)?;
     config.policers = super::policer::read(&text, &config, &file.policer)?;
     config.sampling = super::sampling::read(&text, &config, file.sampling.as_ref())?;
+    config.bfd_socket = super::failover::socket(&text, &config, file.bfd.as_ref())?;
+    config.backups = super::failover::backups(&text, &config, &file.backup)?;
     config.gate = super::filter::gate(&text, &config, &file.filter, &file.policer, release::version())?;
     Ok(config)
+}
+
+/// Reads the settings that belong to no VRF, interface, route or feed.
+pub(super) fn general(text: &Text<'_>, file: &file::File, engines: Engines) -> Result<Config, ConfigError> {
+    let run_times = [("threads", RunTime::Threads), ("rayon", RunTime::Rayon)];
+    let modes = [("route", false), ("bridge", true)];
+    Ok(Config {
+        threads: threads(text, file.threads.as_ref())?,
+        shape: shape(text, file)?,
+        run_time: choice(text, "run_time", file.run_time.as_ref(), run_times)?,
+        pin: file.pin,
+        bridge: choice(text, "mode", file.mode.as_ref(), modes)?,
+        metrics: metrics(text, file.metrics.as_ref())?,
+        dpdk: file.dpdk.clone(),
+        socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
+        ipv4: engine(text, file.ipv4_engine.as_ref(), fibula::live::Options::default().ipv4, engines)?,
+        ipv6: engine(text, file.ipv6_engine.as_ref(), fibula::live::Options::default().ipv6, engines)?,
+        hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
+        icmp_rate: (file.icmp.rate, file.icmp.burst),
+        martians: martians(text, &file.martians.accept)?,
+        limits: Limits {
+            neighbours: file.neighbours.most,
+            requests: file.neighbours.requests,
+            requests_prefix: file.neighbours.requests_prefix,
+            unused_ns: 1_000_000_000
+                * u64::from(number(
+                    text,
+                    file.neighbours.unused.as_ref(),
+                    UNUSED_NEIGHBOURS,
+                    1,
+                    86_400,
+                    "neighbours.unused",
+                )?),
+        },
+        verify_rate: number(text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
+        history: number(text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
+        require_devices: false,
+        take_over: false,
+        start_after_s: number(text, file.start_after.as_ref(), START_AFTER, 0, 3600, "start_after")?,
+        path_bytes: number(
+            text,
+            file.feeds.path_bytes.as_ref(),
+            PATH_BYTES,
+            1 << 16,
+            1 << 40,
+            "feeds.path_bytes",
+        )?,
+        vrfs: vec!["default".to_owned()],
+        vrf_limits: vec![None],
+        interfaces: Vec::new(),
+        routes: Vec::new(),
+        tables: Vec::new(),
+        feeds: Vec::new(),
+        filter: super::FilterLines::default(),
+        policers: crate::police::usual_rates(),
+        sampling: None,
+        bfd_socket: None,
+        backups: Vec::new(),
+        gate: false,
+    })
 }
 
 fn martians(text: &Text<'_>, names: &[Spanned<String>]) -> Result<Martians, ConfigError> {
@@ -272,10 +287,14 @@ fn check_shape(text: &Text<'_>, file: &file::File, config: &Config) -> Result<()
         if matches!(interface.backend, Backend::Dpdk { .. }) && config.interfaces.iter().any(both) {
             return Err(text.error(&line.name, "back ends af-xdp and dpdk cannot be used together"));
         }
-        if let Some(place) = line.host.as_ref().filter(|_| config.shape != Shape::Complete || config.bridge) {
+        let is_port = matches!(interface.backend, Backend::Dpdk { host: Some(_), .. });
+        let of_port = line.host.as_ref().filter(|_| is_port && interface.host.is_none());
+        if let Some(place) = of_port.filter(|_| config.shape != Shape::Complete || config.bridge) {
             return Err(text.error(place, "host: only with the shape run-to-completion, and not in a bridge"));
         }
-        if config.bridge && (interface.vlan != 0 || interface.vrf != 0 || !interface.addresses.is_empty()) {
+        if config.bridge
+            && (!interface.tags.is_none() || interface.vrf != 0 || !interface.addresses.is_empty())
+        {
             return Err(text.error(&line.name, "a bridge cannot have VLANs, VRFs or addresses"));
         }
     }
@@ -309,7 +328,11 @@ pub(super) fn vrf(
     found.ok_or_else(|| text.error(name, format!("no VRF '{}': add a [[vrf]] of this name", name.get_ref())))
 }
 
-fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigError> {
+fn backend(
+    text: &Text<'_>,
+    line: &file::Interface,
+    port_host: Option<&Spanned<String>>,
+) -> Result<Backend, ConfigError> {
     let otherwise = || Backend::default_name(release::version());
     let name = line.backend.as_ref().map_or_else(otherwise, |name| name.get_ref());
     let device = || match &line.device {
@@ -334,20 +357,17 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
         return Err(text.error(place, "fast: only with back end af-xdp"));
     }
     let fast = line.fast.as_ref().is_some_and(|fast| *fast.get_ref());
-    if let Some(place) = line.host.as_ref().filter(|_| name != "dpdk") {
-        return Err(text.error(place, "host: only with back end dpdk"));
-    }
     match (name, &line.backend) {
         ("dpdk", Some(place)) if !Backend::HAS_DPDK => {
             Err(text
                 .error(place, "this program was built without DPDK: build it with '--features router-dpdk'"))
         }
-        ("dpdk", _) => dpdk(text, line, frames),
+        ("dpdk", _) => dpdk(text, line, port_host, frames),
         ("af-xdp", _) => {
             Ok(Backend::Xdp { device: device()?, frames: frames.next_power_of_two(), mode, fast })
         }
         ("af-packet", _) => Ok(Backend::Packet { device: device()?, frames }),
-        ("tap", _) => Ok(Backend::Tap { device: device()? }),
+        ("tap", _) => Ok(Backend::Tap { device: device()?, is_side: false }),
         ("pcap", _) if line.input.is_none() && line.output.is_none() => {
             Err(text.error(&line.name, "'input' and 'output' are missing: back end pcap needs one or both"))
         }
@@ -360,7 +380,12 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
     }
 }
 
-fn dpdk(text: &Text<'_>, line: &file::Interface, frames: usize) -> Result<Backend, ConfigError> {
+fn dpdk(
+    text: &Text<'_>,
+    line: &file::Interface,
+    host: Option<&Spanned<String>>,
+    frames: usize,
+) -> Result<Backend, ConfigError> {
     let Some(device) = &line.device else {
         return Err(text.error(&line.name, "'device' is missing, which this back end needs"));
     };
@@ -369,37 +394,105 @@ fn dpdk(text: &Text<'_>, line: &file::Interface, frames: usize) -> Result<Backen
             text.error(device, "a port name must have 1 to 63 bytes, as in 0000:03:00.0 or net_null0")
         );
     }
-    let host = line.host.as_ref();
-    if let Some(place) =
-        host.filter(|host| !(1..=15).contains(&host.get_ref().len()) || host.get_ref().contains('/'))
-    {
-        return Err(text.error(place, "a tap name must have 1 to 15 bytes, without '/'"));
-    }
     let host = host.map(|host| host.get_ref().clone());
     Ok(Backend::Dpdk { device: device.get_ref().clone(), host, frames })
 }
 
-fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result<Interface, ConfigError> {
+/// Reads the VLAN, or the pair of VLANs, of an interface.
+fn tags(text: &Text<'_>, line: &file::Interface) -> Result<Tags, ConfigError> {
+    for (key, vlan) in [("vlan", &line.vlan), ("outer_vlan", &line.outer_vlan)] {
+        if let Some(place) = vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.get_ref())) {
+            return Err(text.error(place, format!("{key}: must be from 1 to 4094")));
+        }
+    }
+    let kinds = [("802.1ad", ethernet::VLAN_OUTER), ("802.1q", ethernet::VLAN)];
+    let kind = choice(text, "outer_tag", line.outer_tag.as_ref(), kinds)?;
+    if let Some(place) = line.outer_tag.as_ref().filter(|_| line.outer_vlan.is_none()) {
+        return Err(text.error(place, "outer_tag: only with 'outer_vlan'"));
+    }
+    match (&line.vlan, &line.outer_vlan) {
+        (None, None) => Ok(Tags::NONE),
+        (Some(vlan), None) => Ok(Tags::one(*vlan.get_ref())),
+        (Some(vlan), Some(outer)) => Ok(Tags::two(kind, *outer.get_ref(), *vlan.get_ref())),
+        (None, Some(place)) => {
+            Err(text.error(place, "outer_vlan: needs 'vlan', the VLAN of the inner tag, too"))
+        }
+    }
+}
+
+/// Reads the name of the tap through which the kernel has an interface with VLANs. Returns `None` for interfaces without VLANs,
+/// whose port may have a tap.
+fn side(
+    text: &Text<'_>,
+    config: &Config,
+    line: &file::Interface,
+    backend: &Backend,
+) -> Result<Option<String>, ConfigError> {
+    let Some(place) = &line.host else { return Ok(None) };
+    let host = place.get_ref();
+    if !(1..=15).contains(&host.len()) || host.contains('/') {
+        return Err(text.error(place, "a tap name must have 1 to 15 bytes, without '/'"));
+    }
+    match backend {
+        Backend::Dpdk { .. } if line.vlan.is_none() => return Ok(None),
+        // Lines of a port of DPDK may repeat the name of its tap.
+        Backend::Dpdk { host: Some(port), .. } if port == host => return Ok(None),
+        Backend::Pcap { .. } => return Err(text.error(place, "host: not with files")),
+        _ if line.vlan.is_none() => {
+            return Err(text.error(place, "host: only with back end dpdk, and for interfaces with 'vlan'"));
+        }
+        _ => {}
+    }
+    let has = |other: &Interface| {
+        other.host.as_ref() == Some(host)
+            || other.backend.device() == *host
+            || other.backend.link() == Some(host)
+    };
+    if backend.device() == *host || backend.link() == Some(host) {
+        return Err(text.error(place, "host: the tap needs another name than the device"));
+    }
+    match config.interfaces.iter().find(|other| has(other)) {
+        Some(other) => Err(text.error(place, format!("interface '{}' has this device already", other.name))),
+        None => Ok(Some(host.clone())),
+    }
+}
+
+fn interface(
+    text: &Text<'_>,
+    config: &Config,
+    lines: &[file::Interface],
+    line: &file::Interface,
+) -> Result<Interface, ConfigError> {
     let name = line.name.get_ref();
     if name.is_empty() {
         return Err(text.error(&line.name, "empty interface name"));
     }
-    let backend = backend(text, line)?;
-    let vlan = line.vlan.as_ref().map_or(0, |vlan| *vlan.get_ref());
-    if let Some(place) = line.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.get_ref())) {
-        return Err(text.error(place, "vlan: must be from 1 to 4094"));
-    }
+    // A port of DPDK may have a tap too, which the line without a VLAN names.
+    let is_port = |other: &&file::Interface| {
+        let device = |line: &file::Interface| line.device.as_ref().map(|device| device.get_ref().clone());
+        other.vlan.is_none() && device(other) == device(line)
+    };
+    let port_host = lines.iter().find(is_port).and_then(|port| port.host.as_ref());
+    let backend = backend(text, line, port_host)?;
+    let tags = tags(text, line)?;
+    let host = side(text, config, line, &backend)?;
     let same = |other: &&Interface| other.backend.device() == backend.device();
-    if let Some(other) = config.interfaces.iter().filter(same).find(|other| other.vlan == vlan) {
+    if let Some(other) = config.interfaces.iter().filter(same).find(|other| other.tags == tags) {
         let reason = format!("interface '{}' has this device and VLAN already", other.name);
         return Err(text.error(&line.name, reason));
+    }
+    if let Some(other) = config.interfaces.iter().find(|other| {
+        other.host.is_some()
+            && (other.host == Some(backend.device()) || other.host.as_deref() == backend.link())
+    }) {
+        return Err(text.error(&line.name, format!("the tap of interface '{}' has this name", other.name)));
     }
     if let Some(other) = config.interfaces.iter().find(same).filter(|other| other.backend != backend) {
         let reason = format!("interface '{}' has this device with other options", other.name);
         return Err(text.error(&line.name, reason));
     }
     let mac = match &line.mac {
-        Some(place) => match place.get_ref().parse::<crate::packet::ethernet::Mac>() {
+        Some(place) => match place.get_ref().parse::<ethernet::Mac>() {
             Ok(mac) if mac.is_station() => Some(mac),
             _ => return Err(text.error(place, "mac: must be a unicast address, as in 02:00:00:00:00:01")),
         },
@@ -411,7 +504,7 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     if let Some(place) = line.mtu.as_ref().filter(|mtu| !(least..=9216).contains(mtu.get_ref())) {
         return Err(text.error(place, format!("mtu: must be from {least} to 9216")));
     }
-    let kernel = backend.is_device() && vlan == 0;
+    let kernel = backend.is_device() && tags.is_none();
     if let Some(place) = line.addresses.first().filter(|_| kernel) {
         return Err(text.error(place, "the kernel owns this device: give it addresses with 'ip address add'"));
     }
@@ -421,7 +514,7 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     let urpfs = [("off", Urpf::Off), ("strict", Urpf::Strict), ("loose", Urpf::Loose)];
     let urpf = choice(text, "urpf", line.urpf.as_ref(), urpfs)?;
     let vrf = vrf(text, config, line.vrf.as_ref())?;
-    Ok(Interface { name: name.clone(), backend, vlan, mac, mtu, addresses, vrf, urpf, removed: false })
+    Ok(Interface { name: name.clone(), backend, tags, host, mac, mtu, addresses, vrf, urpf, removed: false })
 }
 
 fn address(text: &Text<'_>, place: &Spanned<String>) -> Result<(IpAddr, u8), ConfigError> {
@@ -595,6 +688,51 @@ interface = \"guests\"
 prefix = \"198.51.100.0/24\"
 kind = \"blackhole\"
 ";
+
+    #[test]
+    fn vlans_pairs_of_vlans_and_their_taps() {
+        let text = |lines: &str| {
+            format!("[[interface]]\nname = \"t\"\nbackend = \"tap\"\ndevice = \"tap0\"\n{lines}")
+        };
+        let first = |lines: &str| Config::parse(&text(lines)).map(|config| config.interfaces[0].clone());
+        let pair = first("vlan = 7\nouter_vlan = 100\nhost = \"seven\"").unwrap();
+        assert_eq!(pair.tags, Tags::two(ethernet::VLAN_OUTER, 100, 7));
+        assert_eq!((pair.host.as_deref(), pair.machine()), (Some("seven"), Some("seven")));
+        let pair = first("vlan = 7\nouter_vlan = 100\nouter_tag = \"802.1q\"").unwrap();
+        assert_eq!((pair.tags, pair.machine()), (Tags::two(ethernet::VLAN, 100, 7), None));
+        for (lines, part) in [
+            ("outer_vlan = 100", "needs 'vlan'"),
+            ("vlan = 7\nouter_vlan = 4095", "outer_vlan: must be from 1 to 4094"),
+            ("vlan = 7\nouter_tag = \"802.1q\"", "only with 'outer_vlan'"),
+            ("vlan = 7\nouter_vlan = 9\nouter_tag = \"802.3\"", "'802.1ad', '802.1q'"),
+            ("host = \"seven\"", "for interfaces with 'vlan'"),
+            ("vlan = 7\nhost = \"tap0\"", "another name than the device"),
+            ("vlan = 7\nhost = \"a/b\"", "1 to 15 bytes"),
+        ] {
+            let error = first(lines).unwrap_err();
+            assert!(error.reason.contains(part) && error.line.is_some(), "{lines}: {error:?}");
+        }
+        // Two interfaces.
+        let next = "[[interface]]\nname = \"u\"\nbackend = \"tap\"\n";
+        for (one, other, part) in [
+            ("vlan = 7\nhost = \"seven\"", "device = \"seven\"", "the tap of interface 't'"),
+            (
+                "vlan = 7\nhost = \"seven\"",
+                "device = \"tap0\"\nvlan = 8\nhost = \"seven\"",
+                "has this device",
+            ),
+            (
+                "vlan = 7\nouter_vlan = 9",
+                "device = \"tap0\"\nvlan = 7\nouter_vlan = 9",
+                "has this device and VLAN",
+            ),
+        ] {
+            let error = Config::parse(&format!("{}\n{next}{other}\n", text(one))).unwrap_err();
+            assert!(error.reason.contains(part), "{other}: {error:?}");
+        }
+        let both = format!("{}\n{next}device = \"tap0\"\nvlan = 7\n", text("vlan = 7\nouter_vlan = 9"));
+        assert_eq!(Config::parse(&both).unwrap().interfaces.len(), 2);
+    }
 
     #[test]
     fn a_file_with_everything() {

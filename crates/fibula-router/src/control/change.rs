@@ -1,7 +1,8 @@
 //! The changes of ports and interfaces by a reload, and those that need a restart.
 
 use super::{ControlError, plan};
-use crate::config::{Backend, Config, Shape};
+use crate::config::{Backend, Config, Interface, Shape};
+use crate::packet::ethernet::Tags;
 
 /// The changes of the ports by a reload, each by its number.
 #[derive(Debug, Default)]
@@ -27,12 +28,18 @@ pub(super) fn most_ports(config: &Config) -> usize {
 struct NamedPort<'c> {
     name: &'c str,
     backend: &'c Backend,
-    vlan: u16,
+    tags: Tags,
+    host: Option<&'c str>,
 }
 
 fn lines(config: &Config) -> Vec<NamedPort<'_>> {
     let lines = config.interfaces.iter().filter(|line| !line.removed);
-    lines.map(|line| NamedPort { name: &line.name, backend: &line.backend, vlan: line.vlan }).collect()
+    lines
+        .map(|line| {
+            let (backend, tags, host) = line.identity();
+            NamedPort { name: &line.name, backend, tags, host }
+        })
+        .collect()
 }
 
 /// Returns the changes of the ports between two configurations, the second with the numbers of the first. `most` is the number
@@ -53,11 +60,17 @@ pub(super) fn change(
     let mut refused: Vec<String> = Vec::new();
     for (line, is_new) in gone.iter().map(|line| (line, false)).chain(come.iter().map(|line| (line, true))) {
         let has_port = has(if is_new { &old } else { &new }, line.backend);
-        if let Some(why) = fixed(line, is_new, has_port, after, has_filter) {
+        let has_side = line.host.is_some() && is_new;
+        if let Some(why) = fixed(line, is_new, has_port && !has_side, after, has_filter) {
             refused.push(format!("interface {}: {why}", line.name));
         }
     }
     let ports = plan::ports(after);
+    // Of the machine's sides, which are ports too.
+    let sides = |config: &Config| -> Vec<Backend> {
+        config.interfaces.iter().filter(|line| !line.removed).filter_map(Interface::side).collect()
+    };
+    let (old_sides, new_sides) = (sides(before), sides(after));
     if refused.is_empty() && ports.len() > most {
         let names = come.iter().filter(|line| !has(&old, line.backend)).map(|line| line.name);
         let names = names.collect::<Vec<_>>().join(", ");
@@ -72,7 +85,7 @@ pub(super) fn change(
     change.names.extend(gone.iter().map(|line| format!("interface {}: removed", line.name)));
     change.names.extend(come.iter().map(|line| format!("interface {}: added", line.name)));
     for (number, port) in ports.iter().enumerate() {
-        match (has(&old, port), has(&new, port)) {
+        match (has(&old, port) || old_sides.contains(port), has(&new, port) || new_sides.contains(port)) {
             (false, true) => change.added.push((number, port.clone())),
             (true, false) => change.removed.push((number, port.clone())),
             _ => {}
@@ -96,7 +109,7 @@ fn fixed(
         Backend::Xdp { .. } if is_new => {
             Some("interfaces of af-xdp are added at a start alone, which makes their programs and memory")
         }
-        backend if backend.is_device() && line.vlan == 0 && has_port && after.gate => Some(
+        backend if backend.is_device() && line.tags.is_none() && has_port && after.gate => Some(
             "frames without a tag begin or end to be the router's at a start alone where packets to the machine are judged",
         ),
         Backend::Dpdk { .. } if !has_port => Some("ports of dpdk are added and removed at a start alone"),

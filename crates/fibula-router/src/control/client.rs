@@ -11,7 +11,7 @@ use fibula::net::IpPrefix;
 use serde::de::DeserializeOwned;
 
 use crate::api::{
-    self, AnswerError, Comparison, Explanation, Feed, Filters, FoundRoute, ListedRoute, ListingEnd,
+    self, AnswerError, Bfd, Comparison, Explanation, Feed, Filters, FoundRoute, ListedRoute, ListingEnd,
     Neighbour, Stats, Top, TopBy, TraceEnd,
 };
 
@@ -81,6 +81,14 @@ pub fn neighbours(socket: &Path) -> Result<Answered<Vec<Neighbour>>, AskError> {
 /// When no router answers at `socket`, or it answers something else.
 pub fn feeds(socket: &Path) -> Result<Answered<Vec<Feed>>, AskError> {
     ask(socket, "feeds", PATIENCE)
+}
+
+/// Queries the sessions of BFD.
+///
+/// # Errors
+/// When no router answers at `socket`, or it answers something else.
+pub fn bfd(socket: &Path) -> Result<Answered<Bfd>, AskError> {
+    ask(socket, "bfd", PATIENCE)
 }
 
 /// Queries the rules and their hits.

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use super::machine::Machine;
-use crate::config::{Accounts, Backend, Config, Feed, PASSWD, Target, release};
-use crate::kernel::netlink::Netlink;
+use super::open::NATIVE_BOND;
+use crate::config::{Accounts, Backend, Config, Feed, PASSWD, Target, XdpMode, release};
+use crate::kernel::netlink::{Link, Netlink};
 
 /// Returns a sentence for each device that does not exist, for each gateway that is an address of this machine, and for accounts of
 /// feeds that do not exist or are all.
@@ -29,6 +30,14 @@ fn found(config: &Config, machine: &Machine, passwd: &str, kernel: Option<(u32, 
             && Backend::default_name(kernel) != line.backend.name()
         {
             doubts.push(format!("interface {}: {}", line.name, release::NO_TCX));
+        }
+        if let Some(refusal) = machine.link(&device).and_then(Link::refusal) {
+            doubts.push(format!("interface {}: {refusal}", line.name));
+        }
+        if let Backend::Xdp { mode: XdpMode::Native, .. } = line.backend
+            && machine.link(&device).is_some_and(Link::has_frames_of_members)
+        {
+            doubts.push(format!("interface {}: {NATIVE_BOND}", line.name));
         }
         if machine.link(&device).is_none() {
             doubts.push(format!(
@@ -67,7 +76,7 @@ fn accounts(feed: &Feed, passwd: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::netlink::{Address, Event, Link};
+    use crate::kernel::netlink::{Address, Event};
 
     #[test]
     fn devices_accounts_and_gateways_that_cannot_work_are_named() {
@@ -75,12 +84,14 @@ mod tests {
         let kind = Some("veth".to_owned());
         machine.take(&Event::Link(Link {
             index: 2,
+            below: None,
             name: "eth0".into(),
             mac: None,
             mtu: 1500,
             up: true,
             is_enabled: true,
             kind,
+            master: Some("bridge".to_owned()),
         }));
         let ip = "192.0.2.1".parse().unwrap();
         machine.take(&Event::Address(Address { index: 2, ip, len: 24, broadcast: None }));
@@ -95,6 +106,7 @@ mod tests {
         assert_eq!(
             found(&config, &machine, passwd, Some((6, 6))),
             [
+                "interface a: device eth0 is a port of a bridge, which takes its frames: name the bridge instead, or take the device out with 'ip link set eth0 nomaster'",
                 "interface b: there is no device eth9; it is taken up when it comes",
                 "line 13: the gateway 192.0.2.1 is the router itself",
                 "line 19: the gateway 198.51.100.1 is the router itself",

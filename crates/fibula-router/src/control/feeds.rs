@@ -200,6 +200,37 @@ impl Feeds {
         })
     }
 
+    /// Returns the lines of the log about feeds whose state has changed.
+    pub(super) fn news(&mut self) -> Vec<(Level, String)> {
+        let rib = lock(&self.rib);
+        let mut news = Vec::new();
+        for (feed, told) in rib.feeds().iter().zip(&mut self.told) {
+            let (name, state) = (&feed.name, &feed.state);
+            if state.phase != told.0 {
+                let phase = FeedPhase::from(state.phase).name();
+                news.push((Level::Note, format!("feed {name}: {phase}, {} routes", feed.len())));
+            }
+            if state.is_overrun && !told.1 {
+                let text = format!(
+                    "feed {name}: more than its limits allow; the rest is refused until there is room"
+                );
+                news.push((Level::Warning, text));
+            }
+            for stranger in &state.strangers[told.2..] {
+                news.push((Level::Warning, format!("feed {name}: connection refused: {stranger}")));
+            }
+            *told = (state.phase, state.is_overrun, state.strangers.len());
+        }
+        // The caller logs without the lock, because the log may be slow and would hold up the threads of the feeds.
+        news
+    }
+
+    /// Returns where a feed listens.
+    #[cfg(test)]
+    pub(super) fn address(&self, listener: usize) -> std::net::SocketAddr {
+        self.listeners[listener].1.local_addr().unwrap()
+    }
+
     /// Waits for the threads. They end when the stop flag is set.
     pub(super) fn join(&mut self) {
         for thread in self.threads.drain(..) {
@@ -228,7 +259,8 @@ impl super::Router<'_> {
         }
         // Publish the next hops first: a worker must know a number before it can find the number in a table.
         if taken.hops {
-            self.publish(fabric.with_hops(self.hops.all()));
+            let hops = self.outage.in_use(&self.hops, &fabric.interfaces);
+            self.publish(fabric.with_hops(hops));
         }
         let feeds = &mut self.feeds;
         let Err(error) = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts) else {
@@ -247,33 +279,8 @@ impl super::Router<'_> {
 
     /// Logs the feeds whose state has changed.
     fn tell_feeds(&mut self) {
-        let rib = self.feeds.rib();
-        let states: Vec<_> = rib
-            .feeds()
-            .iter()
-            .map(|feed| {
-                let state = (feed.state.phase, feed.state.is_overrun, feed.state.strangers.clone());
-                (feed.name.clone(), state, feed.len())
-            })
-            .collect();
-        // Unlock before logging, because the log may be slow and would hold up the threads of the feeds.
-        drop(rib);
-        for ((name, state, count), told) in states.into_iter().zip(&mut self.feeds.told) {
-            if state.0 != told.0 {
-                let phase = FeedPhase::from(state.0).name();
-                (self.log)(Level::Note, &format!("feed {name}: {phase}, {count} routes"));
-            }
-            if state.1 && !told.1 {
-                let text = format!(
-                    "feed {name}: more than its limits allow; the rest is refused until there is room"
-                );
-                (self.log)(Level::Warning, &text);
-            }
-            for stranger in &state.2[told.2..] {
-                let text = format!("feed {name}: connection refused: {stranger}");
-                (self.log)(Level::Warning, &text);
-            }
-            *told = (state.0, state.1, state.2.len());
+        for (level, text) in self.feeds.news() {
+            (self.log)(level, &text);
         }
     }
 
@@ -298,7 +305,9 @@ impl super::Router<'_> {
         }
         numbers.extend(self.hops.sweep());
         if !numbers.is_empty() {
-            let version = self.publish(self.shared.fabric().with_hops(self.hops.all()));
+            let fabric = self.shared.fabric();
+            let hops = self.outage.in_use(&self.hops, &fabric.interfaces);
+            let version = self.publish(fabric.with_hops(hops));
             self.feeds.retired = Some((version, numbers));
         }
     }

@@ -4,7 +4,6 @@
 //! may change. For example, when a link goes down or a next-hop object changes, a new fabric is enough, and no route is touched.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Mutex;
 
 use fibula::Table;
@@ -18,7 +17,7 @@ use super::plan::near;
 use crate::feed::path::{Out, Path, Way, shares};
 use crate::feed::reply::Verdict;
 use crate::feed::{Choice, Place, Rib, lock};
-use crate::forward::fabric::{Gateway, Hop, Interface, Vrf};
+use crate::forward::fabric::{Hop, Interface, Vrf};
 
 /// Prefixes that are taken at once and discarded, because everything is compared anyway.
 const BATCH: usize = 1 << 13;
@@ -50,6 +49,23 @@ impl Taken {
     pub fn is_empty(&self) -> bool {
         self.news.is_empty() && !self.everything && !self.hops
     }
+
+    /// Takes the changed prefixes, at most `most` of them.
+    fn take_places(&mut self, rib: &mut Rib, most: usize) {
+        if rib.take_everything() {
+            self.everything = true;
+            // Discard the waiting prefixes, because the comparison includes them.
+            while !rib.take(BATCH).is_empty() {}
+        }
+        while self.news.len() < most {
+            let news = rib.take(most - self.news.len());
+            if news.is_empty() {
+                break;
+            }
+            self.news.extend(news);
+        }
+        self.more = rib.is_dirty();
+    }
 }
 
 /// The number of each path's next hop.
@@ -77,9 +93,7 @@ impl Install {
         for &path in &fresh {
             let content = rib.expand(path).and_then(|path| content(&path, interfaces, devices, hops));
             let number = hops.reserve();
-            let at = path as usize;
-            self.numbers.resize(self.numbers.len().max(at + 1), None);
-            self.numbers[at] = Some(number);
+            self.set(path, Some(number));
             rib.set_fresh(path, content.is_some());
             taken.hops |= hops.set(number, content);
         }
@@ -100,20 +114,45 @@ impl Install {
         if let Some(own) = own {
             rib.set_own(own);
         }
-        if rib.take_everything() {
-            taken.everything = true;
-            // Discard the waiting prefixes, because the comparison includes them.
-            while !rib.take(BATCH).is_empty() {}
-        }
-        while taken.news.len() < most {
-            let news = rib.take(most - taken.news.len());
-            if news.is_empty() {
-                break;
-            }
-            taken.news.extend(news);
-        }
-        taken.more = rib.is_dirty();
+        taken.take_places(&mut rib, most);
         taken
+    }
+
+    /// Does the same as [`take`](Self::take), but `number` returns the numbers of paths. Several paths may have the same number. With
+    /// `is_other`, its answers may have changed, and it is called again for all paths.
+    pub fn take_numbered(
+        &mut self,
+        rib: &Mutex<Rib>,
+        number: impl Fn(&Path) -> Option<NextHop>,
+        is_other: bool,
+        most: usize,
+    ) -> Taken {
+        let mut rib = lock(rib);
+        let mut taken = Taken::default();
+        let now = |rib: &Rib, path| rib.expand(path).and_then(|path| number(&path));
+        for path in rib.take_fresh() {
+            let found = now(&rib, path);
+            self.set(path, found);
+            rib.set_fresh(path, found.is_some());
+        }
+        if rib.take_objects_changed() || is_other {
+            let paths = rib.paths(!is_other).into_iter().map(|path| (path, now(&rib, path)));
+            let moved: Vec<_> = paths.filter(|&(path, found)| self.number(path) != found).collect();
+            // Once without and once with the new number, so that its routes are chosen again even where both lead somewhere.
+            rib.set_active(moved.iter().map(|&(path, _)| (path, false)));
+            for &(path, found) in &moved {
+                self.set(path, found);
+            }
+            rib.set_active(moved.into_iter().map(|(path, found)| (path, found.is_some())));
+        }
+        taken.take_places(&mut rib, most);
+        taken
+    }
+
+    fn set(&mut self, path: u32, number: Option<NextHop>) {
+        let at = path as usize;
+        self.numbers.resize(self.numbers.len().max(at + 1), None);
+        self.numbers[at] = number;
     }
 
     fn number(&self, path: u32) -> Option<NextHop> {
@@ -313,8 +352,7 @@ where
     Change::Insert(Route { prefix, next_hop })
 }
 
-/// Resolves a path with the present interfaces; `None` if it leads nowhere. Ways whose link is down are left out if another way
-/// is up.
+/// Resolves a path with the present interfaces; `None` if it leads nowhere. Ways whose link is down stay: see [`super::failover`].
 fn content(
     path: &Path,
     interfaces: &[Interface],
@@ -329,7 +367,7 @@ fn content(
         Path::Object { .. } => return None,
         Path::Ways(ways) => ways,
     };
-    let mut found: Vec<(Hop, bool, Way)> = Vec::new();
+    let mut found: Vec<(Hop, Way)> = Vec::new();
     for way in ways {
         let interface = match (way.out, way.gateway) {
             (Out::Device(device), _) => devices.get(&device).copied(),
@@ -341,21 +379,16 @@ fn content(
         let Some(interface) = interface else { continue };
         let hop = match way.gateway {
             None => Hop::Connected { interface },
-            Some(IpAddr::V4(ip)) => Hop::Via { interface, gateway: Gateway::V4(ip.into()) },
-            Some(IpAddr::V6(ip)) => Hop::Via { interface, gateway: Gateway::V6(ip.into()) },
+            Some(ip) => Hop::Via { interface, gateway: ip.into() },
         };
-        let up = interfaces.get(usize::from(interface)).is_some_and(|interface| interface.up);
-        found.push((hop, up, way.clone()));
+        found.push((hop, way.clone()));
     }
-    if found.iter().any(|way| way.1) {
-        found.retain(|way| way.1);
-    }
-    if let [(hop, ..)] = &found[..] {
+    if let [(hop, _)] = &found[..] {
         return Some(hop.clone());
     }
-    let ways: Vec<Way> = found.iter().map(|way| way.2.clone()).collect();
+    let ways: Vec<Way> = found.iter().map(|way| way.1.clone()).collect();
     let mut members = Vec::new();
-    for ((hop, ..), share) in found.into_iter().zip(shares(&ways)) {
+    for ((hop, _), share) in found.into_iter().zip(shares(&ways)) {
         // Members get numbers of their own, because a reserved number may change its meaning.
         members.extend(std::iter::repeat_n(hops.member(hop).id(), share));
     }

@@ -142,6 +142,22 @@ impl Machine {
         self.held = held.collect();
     }
 
+    /// Returns the link that a link lies on, as a macvlan does.
+    pub(super) fn below(&self, index: u32) -> Option<u32> {
+        self.links.get(&index).filter(|link| link.kind.as_deref() == Some("macvlan"))?.below
+    }
+
+    /// Returns the MAC addresses of VRRP that a link has beside its own: those of the macvlans on it that are up and have an address of
+    /// their family. The shared address is there while this machine is the one to forward (RFC 5798, sections 6.4.2 and 6.4.3).
+    pub(super) fn virtual_macs(&self, index: u32) -> impl Iterator<Item = Mac> {
+        let above = self.links.values().filter(move |link| link.up && self.below(link.index) == Some(index));
+        above.filter_map(|link| {
+            let mac = link.mac.filter(|mac| mac.is_virtual_router())?;
+            let is_v6 = mac.0[4] == 2;
+            self.addresses(link.index).any(|address| address.ip.is_ipv6() == is_v6).then_some(mac)
+        })
+    }
+
     /// Returns the addresses of a link.
     pub(super) fn addresses(&self, index: u32) -> impl Iterator<Item = &Address> {
         self.addresses.iter().filter(move |address| address.index == index)
@@ -182,12 +198,14 @@ mod tests {
     fn link(index: u32, name: &str, kind: Option<&str>) -> Event {
         Event::Link(Link {
             index,
+            below: None,
             name: name.into(),
             mac: None,
             mtu: 1500,
             up: true,
             is_enabled: true,
             kind: kind.map(str::to_owned),
+            master: None,
         })
     }
 
@@ -227,6 +245,46 @@ mod tests {
         again.take(&link(7, "wan", Some("veth")));
         again.keep(&machine);
         assert_ne!(again.identity("wan"), machine.identity("wan"));
+    }
+
+    #[test]
+    fn macvlans_of_vrrp_give_their_device_their_mac_addresses() {
+        let mut machine = Machine::default();
+        let above = |index: u32, below: u32, kind: &str, last: u8, up: bool| {
+            let Event::Link(link) = link(index, "vrrp", Some(kind)) else { panic!() };
+            let mac = Some(Mac([0, 0, 0x5e, 0, last, 51]));
+            Event::Link(Link { below: Some(below), mac, up, ..link })
+        };
+        for event in [
+            link(2, "eth0", None),
+            above(5, 2, "macvlan", 1, true),
+            above(6, 2, "macvlan", 2, true),
+            // Not of VRRP, down, on another device, and not a macvlan.
+            above(7, 2, "macvlan", 3, true),
+            above(8, 2, "macvlan", 1, false),
+            above(9, 3, "macvlan", 1, true),
+            above(10, 2, "veth", 1, true),
+        ] {
+            machine.take(&event);
+        }
+        let macs = |machine: &Machine| -> Vec<u8> { machine.virtual_macs(2).map(|mac| mac.0[4]).collect() };
+        assert_eq!((macs(&machine), machine.below(5), machine.below(10)), (vec![], Some(2), None));
+        // Another machine has the shared addresses until this one gets them.
+        for (index, ip) in
+            [(5, "2001:db8::1"), (6, "2001:db8::1"), (7, "192.0.2.1"), (8, "192.0.2.1"), (5, "192.0.2.1")]
+        {
+            assert_eq!(
+                macs(&machine),
+                if index == 7 || index == 8 || ip == "192.0.2.1" { vec![2] } else { vec![] }
+            );
+            machine.take(&Event::Address(Address {
+                index,
+                ip: ip.parse().unwrap(),
+                len: 32,
+                broadcast: None,
+            }));
+        }
+        assert_eq!(macs(&machine), [1, 2]);
     }
 
     #[test]

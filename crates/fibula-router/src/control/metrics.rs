@@ -111,6 +111,7 @@ pub(super) fn text(router: &Router<'_>) -> String {
     router.verify.counts.metrics(&mut out);
     super::feed_state::metrics(&mut out, router);
     super::filters::metrics(&mut out, &router.filter_counts());
+    super::bfd::metrics(&mut out, &router.bfd_state());
     super::samples::metrics(&mut out, &router.samples);
     out
 }

@@ -9,11 +9,14 @@
 //! Workers notice changes by a version number that they read once a burst. Nothing that the main thread does stops them.
 
 mod answer;
+mod bfd;
 mod change;
 pub mod client;
 mod doors;
 mod doubts;
 mod error;
+pub mod failover;
+mod fall;
 mod feed_state;
 mod feeds;
 mod filters;
@@ -22,10 +25,12 @@ pub mod hops;
 pub mod install;
 mod machine;
 mod metrics;
+mod numbered;
 mod open;
 mod plan;
 mod routes;
 mod samples;
+mod sides;
 mod socket;
 mod takeover;
 mod threads;
@@ -52,22 +57,26 @@ use crate::forward::{Shared, Worker};
 use crate::io::pcap;
 use crate::kernel::bell::Bell;
 use crate::kernel::filter::Filter;
-use crate::kernel::netlink::{Event, Neighbour, Netlink};
+use crate::kernel::netlink::{Event, Link, Neighbour, Netlink};
 use crate::kernel::sys;
 use crate::neighbour::{Answer, Ask, Duplicate, Key};
 use crate::packet::ethernet::Mac;
 use crate::stage;
 
+use bfd::BfdInUse;
 use doors::{Caller, Doors, Question};
 pub use doubts::doubts;
 pub use error::ControlError;
+use failover::Outage;
 use feeds::Feeds;
 use filters::FiltersInUse;
 use hops::Hops;
 use machine::Machine;
+pub use numbered::NumberedFeeds;
 use open::{Beside, Followed, Queues};
 use plan::{Loaded, Plan};
 use samples::SamplesInUse;
+use sides::Sides;
 pub use takeover::TakeoverError;
 use takeover::{Predecessor, Successor};
 use threads::{Alarm, Common, StageRings, Threads};
@@ -235,11 +244,15 @@ struct Router<'l> {
     filters: FiltersInUse,
     trace: Option<trace::Running>,
     samples: SamplesInUse,
+    sides: Sides,
     machine: Machine,
     netlink: Netlink,
     filter: Option<Filter>,
     kept: open::Kept,
     hops: Hops,
+    /// Which gateways are dead though their links are up, and the backups.
+    outage: Outage,
+    bfd: BfdInUse,
     feeds: Feeds,
     verify: Verify,
     vrfs: Vec<Vrf>,
@@ -328,12 +341,13 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
         }
         notify(Notice::Alive);
         let successor = router.successor.as_ref().map_or_else(sys::nothing, sys::readable);
-        let mut fds = [sys::readable(&router.netlink), sys::readable(&*router.bell), successor];
+        let bfd = router.bfd.readable();
+        let mut fds = [sys::readable(&router.netlink), sys::readable(&*router.bell), successor, bfd];
         let is_calm = sys::now_ns() > busy_ns + CALM_NS;
         let most_ms = if is_calm { IDLE_MS } else { BUSY_MS };
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds, if is_busy { 0 } else { most_ms });
-        let [has_events, rings, _] = fds.map(|fd| fd.revents != 0);
+        let [has_events, rings, ..] = fds.map(|fd| fd.revents != 0);
         if rings {
             router.bell.quiet();
         }
@@ -341,11 +355,12 @@ pub fn run(config: Config, folder: &Path, flags: &Flags, calls: Calls<'_>) -> Re
             is_taken_over = true;
             break;
         }
+        let has_bfd = router.follow_bfd();
         router.follow(has_events);
         router.follow_fast();
         let taken = router.take_feeds();
         is_busy = taken.unwrap_or(false) | router.verify();
-        if is_busy || taken.is_some() || router.begin_ns.is_some() {
+        if is_busy || has_bfd || taken.is_some() || router.begin_ns.is_some() {
             busy_ns = sys::now_ns();
         }
         router.ask_kernel(&mut asked);
@@ -407,10 +422,23 @@ impl<'l> Router<'l> {
         let beside = open::dpdk(&ports, &config, &mut queues, &mut kept)?;
         let mut netlink = Netlink::open().map_err(machine_error("netlink"))?;
         set_up(&mut netlink, &beside)?;
-        let mut machine = Machine::default();
-        for (name, port) in kept.ports() {
-            machine.set_port(name, port);
+        let new_machine = || {
+            let mut machine = Machine::default();
+            for (name, port) in kept.ports() {
+                machine.set_port(name, port);
+            }
+            machine
+        };
+        let mut sides = Sides::default();
+        if config.interfaces.iter().any(|line| line.host.is_some()) {
+            let mut machine = new_machine();
+            let take = |event| _ = machine.take(&event);
+            netlink.dump(take).map_err(machine_error("asking the kernel for links"))?;
+            if let Some((tap, error)) = sides.follow(&config, &machine, &mut netlink, queues.taps()).pop() {
+                return Err(RunError::Machine(format!("tap {tap}"), error));
+            }
         }
+        let mut machine = new_machine();
         let mut neighbours = Vec::new();
         netlink
             .dump(|event| match event {
@@ -421,6 +449,9 @@ impl<'l> Router<'l> {
             })
             .map_err(machine_error("asking the kernel for links and addresses"))?;
         check_taps(&machine, &beside)?;
+        if let refused @ [_, ..] = &*plan::refused(&config, &machine) {
+            return Err(RunError::Config(refused.join("; ")));
+        }
         machine.hold(plan::devices(&config));
         let vrfs = plan::tables(&config, &[])?;
         let mut hops = Hops::default();
@@ -428,9 +459,11 @@ impl<'l> Router<'l> {
         plan.warnings.iter().for_each(|warning| log(Level::Warning, warning));
         filters.enter(&mut plan.fabric);
         let (mut feeds, mut counts) = (Feeds::new(&config), vec![Dual::default(); vrfs.len()]);
+        let outage = Outage { backups: config.backups.clone(), ..Outage::default() };
         let own = std::mem::take(&mut plan.routes);
         let near = (&*plan.fabric.interfaces, &plan.devices);
         let taken = feeds.install.take(&feeds.rib, near, &mut hops, Some(own), usize::MAX);
+        plan.fabric.hops = outage.in_use(&hops, &plan.fabric.interfaces);
         let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
         // Routes are entered before the workers start, so that the first packets find them.
         entered?;
@@ -457,11 +490,14 @@ impl<'l> Router<'l> {
             filters,
             trace: None,
             samples: SamplesInUse::default(),
+            sides,
             machine,
             netlink,
             filter,
             kept,
             hops,
+            outage,
+            bfd: BfdInUse::new(&config, folder),
             feeds,
             verify: Verify::default(),
             vrfs,
@@ -538,7 +574,11 @@ impl<'l> Router<'l> {
         };
         let metrics = self.config.metrics.map(listen).transpose()?;
         let doors = Doors::open(listener, metrics, Arc::clone(&self.bell))?;
-        let kernel = self.config.interfaces.iter().any(|interface| interface.backend.link().is_some());
+        let kernel = self
+            .config
+            .interfaces
+            .iter()
+            .any(|interface| interface.backend.link().is_some() || interface.host.is_some());
         let xdp = self.config.interfaces.iter().any(|line| matches!(line.backend, Backend::Xdp { .. }));
         let keep = if kernel { sys::NET_ADMIN | sys::NET_RAW } else { 0 };
         let keep = keep | if xdp { sys::IPC_LOCK } else { 0 };
@@ -595,10 +635,11 @@ impl<'l> Router<'l> {
             jobs.push(worker);
         }
         let common = Common { stop: Arc::clone(&flags.stop), lost: Arc::clone(&self.lost) };
+        let is_side = |port: &Backend| matches!(port, Backend::Tap { is_side: true, .. });
         let ends = ports.iter().map(|port| stage::End {
             kernel: matches!(port, Backend::Packet { .. }),
             sends: !matches!(port, Backend::Pcap { output: None, .. }),
-            segments: matches!(port, Backend::Packet { .. }),
+            segments: matches!(port, Backend::Packet { .. }) || is_side(port),
             pool: matches!(port, Backend::Dpdk { .. }).then(|| self.kept.pool()).flatten(),
         });
         let rings = StageRings { ports: ends.collect(), symmetric: self.config.hash.symmetric };
@@ -659,9 +700,8 @@ impl<'l> Router<'l> {
             (self.log)(Level::Warning, &reason);
         }
         if changed {
+            self.leave_fallen_links();
             self.follow_devices();
-        }
-        if changed {
             self.replan_or_log();
         }
     }
@@ -692,9 +732,20 @@ impl<'l> Router<'l> {
     /// Moves ports to the devices that their names lead to now, and logs the state of these.
     fn follow_devices(&mut self) {
         self.machine.hold(plan::devices(&self.config));
+        let taps = self.kept.taps();
+        for (tap, error) in self.sides.follow(&self.config, &self.machine, &mut self.netlink, taps) {
+            (self.log)(Level::Warning, &format!("tap {tap} cannot follow its port: {error}"));
+        }
         let followed = self.filter.as_ref().map(|filter| self.kept.follow(&self.machine, filter));
         for (device, done) in followed.into_iter().flatten() {
             match done {
+                Followed::Gone if self.machine.link(&device).is_some() => {
+                    let refusal = self.machine.link(&device).and_then(Link::refusal);
+                    let text = refusal.unwrap_or_else(|| format!("device {device} is another's"));
+                    let text =
+                        format!("{text}: until then its frames are not taken, and its interfaces are down");
+                    (self.log)(Level::Warning, &text);
+                }
                 Followed::Gone => (self.log)(
                     Level::Warning,
                     &format!(
@@ -739,9 +790,16 @@ impl<'l> Router<'l> {
             .filter(|(interface, line)| interface.missing && !line.removed)
             .map(|(interface, line)| api::MissingInterface {
                 name: interface.name.clone(),
-                device: line.backend.link().unwrap_or_default().to_owned(),
+                device: self.missing_device(line).to_owned(),
             })
             .collect()
+    }
+
+    /// Returns the device of an interface that is missing: that of its port, or its tap.
+    fn missing_device<'c>(&self, line: &'c crate::config::Interface) -> &'c str {
+        let names = [line.backend.link(), line.machine()].into_iter().flatten();
+        let mut missing = names.filter(|name| self.machine.link(name).is_none());
+        missing.next().unwrap_or_default()
     }
 
     fn neighbour(&mut self, neighbour: &Neighbour, gone: bool) {
@@ -824,7 +882,9 @@ impl<'l> Router<'l> {
         let near = (&*plan.fabric.interfaces, &plan.devices);
         let feeds = &mut self.feeds;
         let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, Some(own), usize::MAX);
-        plan.fabric.hops = self.hops.all().to_vec();
+        // Devices and interfaces of sessions may be others now.
+        self.outage.dead = self.bfd.dead(&self.machine, &plan.fabric.interfaces, &self.devices);
+        plan.fabric.hops = self.outage.in_use(&self.hops, &plan.fabric.interfaces);
         self.filters.enter(&mut plan.fabric);
         // Publish the fabric before the routes. Its next hops include the next hops of the old routes, but a worker with the old
         // fabric would not know the new ones.
@@ -839,15 +899,7 @@ impl<'l> Router<'l> {
         }
         for (number, (interface, &(up, missing))) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
-                // A device that is gone was logged as gone.
-                if !missing {
-                    let word = if up { "up" } else { "down" };
-                    (self.log)(Level::Note, &format!("interface {}: link {word}", interface.name));
-                }
-                if !up {
-                    // Other stations may be at the other end when the link comes up again.
-                    self.shared.neighbours.forget_interface(number as u16);
-                }
+                self.tell_link(number, &interface.name, (up, missing));
             }
         }
         if has_new {
@@ -951,6 +1003,13 @@ impl<'l> Router<'l> {
         }
         // All that may fail is before anything changes, so that the old configuration stays in place: a file that cannot be loaded, a
         // port that cannot be opened, addresses that the filter has no room for.
+        let refused = plan::refused(&config, &self.machine);
+        let before = plan::refused(&self.config, &self.machine);
+        // Of devices that have become such ones since, the log has told.
+        let refused: Vec<String> = refused.into_iter().filter(|line| !before.contains(line)).collect();
+        if !refused.is_empty() {
+            return Err(ControlError::Port(refused.join("; ")));
+        }
         let loaded = plan::load(&config, &self.folder)?;
         let filters = self.filters.again(&self.config, &config, &self.folder)?;
         let vrfs = plan::tables(&config, &self.vrfs)?;
@@ -964,6 +1023,7 @@ impl<'l> Router<'l> {
         }
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
         self.feeds.rib().limit_paths(Some(config.path_bytes));
+        self.outage.backups.clone_from(&config.backups);
         self.config = config;
         let before = std::mem::replace(&mut self.filters, filters);
         self.loaded = loaded;
@@ -972,6 +1032,7 @@ impl<'l> Router<'l> {
         self.take_up(plan)?;
         self.filters.go_on_from(&before.sets, &before.policers);
         self.take_up_samples();
+        self.take_up_bfd();
         // Threads know the new ports now. Their sockets get the devices that are there.
         self.kept.add(added);
         self.follow_devices();

@@ -16,6 +16,8 @@ use super::machine::{self, Identity, Machine};
 use super::plan;
 use super::takeover::{Given, Predecessor};
 use super::{ControlError, RunError, machine_error};
+#[cfg(feature = "dpdk")]
+use crate::config::Interface;
 use crate::config::{Backend, Config, Shape, XdpMode};
 use crate::forward::fabric::{Fabric, Vrf};
 use crate::io::dpdk;
@@ -65,6 +67,11 @@ impl Queues {
     /// Returns the mailboxes of all threads, perhaps twice.
     pub(super) fn mailboxes(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
         self.mailboxes.iter().flatten()
+    }
+
+    /// Returns the queues of taps, by device.
+    pub(super) fn taps(&self) -> &[(String, TapQueue)] {
+        &self.taps
     }
 
     /// Splits the ends into two lists: for threads that only receive, and for threads that only send.
@@ -175,10 +182,15 @@ enum Means {
     Xdp {
         wanted: xdp::Wanted,
         mode: XdpMode,
+        /// The device is a bond, where the program cannot be in the driver.
+        is_bond: bool,
         redirect: Redirect,
         threads: usize,
     },
 }
+
+/// Why an interface on a bond is refused whose program is to be in the driver.
+pub(super) const NATIVE_BOND: &str = "a program in the driver of a bond sees frames as those of its members, which AF_XDP sockets of the bond do not take: set 'xdp = \"generic\"'";
 
 /// What keeps the kernel from forwarding the frames of a device.
 #[derive(Debug, Default)]
@@ -238,7 +250,8 @@ impl DevicePort {
                     }
                 }
             }
-            Means::Xdp { wanted, redirect, threads, .. } => {
+            Means::Xdp { wanted, is_bond, redirect, threads, .. } => {
+                *is_bond = link.has_frames_of_members();
                 let Some(opener) = opener else { return Ok(()) };
                 wanted.queues = queues(&link.name, *threads)?;
                 let sockets = opener.open(wanted, link.index)?;
@@ -289,8 +302,10 @@ impl DevicePort {
                 receive.iter().try_for_each(Socket::take_frames)?;
                 attached.switch(true)?;
             }
-            (Means::Xdp { mode, redirect, .. }, _) => {
+            (Means::Xdp { mode, is_bond, redirect, .. }, _) => {
                 let attached = match mode {
+                    XdpMode::Native if *is_bond => Err(io::Error::other(NATIVE_BOND)),
+                    XdpMode::Auto if *is_bond => redirect.attach(index, false),
                     XdpMode::Native => redirect.attach(index, true),
                     XdpMode::Generic => redirect.attach(index, false),
                     XdpMode::Auto => redirect.attach(index, true).or_else(|_| redirect.attach(index, false)),
@@ -307,6 +322,19 @@ impl DevicePort {
             (Means::Packet { .. }, _) => {}
         }
         self.gate.as_ref().map_or(Ok(()), PortGate::close)
+    }
+
+    /// Takes no more frames of a device that is there and that another device of the kernel has now.
+    fn give_up(&self, mailboxes: &[Vec<Arc<Mailbox>>; 2]) {
+        match &self.means {
+            // A socket that cannot refuse them receives frames that the bridge forwards anyway, and nothing leaves by the interface.
+            Means::Packet { receive, .. } => receive.iter().for_each(|socket| _ = socket.refuse_frames()),
+            Means::Xdp { .. } => {
+                for mailbox in mailboxes.iter().flatten() {
+                    mailbox.put(self.port, End::Sockets(xdp::Ends::default()));
+                }
+            }
+        }
     }
 
     /// Waits until threads have the sockets of AF_XDP, because frames for a socket without memory are lost.
@@ -384,19 +412,29 @@ fn queues(device: &str, threads: usize) -> io::Result<usize> {
 }
 
 impl Kept {
+    /// Returns the queues of taps, by device.
+    pub(super) fn taps(&self) -> &[(String, TapQueue)] {
+        &self.taps
+    }
+
     /// Moves ports to the devices that their names lead to now. A device may have come, have been deleted and made again, or have
     /// been moved to this network namespace. Returns the names of the devices that have changed.
     pub(super) fn follow(&mut self, machine: &Machine, filter: &Filter) -> Vec<(String, Followed)> {
         let mut followed = Vec::new();
         for port in &mut self.devices {
-            let Some((link, identity)) = machine.link(&port.device).zip(machine.identity(&port.device))
-            else {
+            let link = machine.link(&port.device);
+            let is_there = link.is_some();
+            let link = link.filter(|link| link.refusal().is_none());
+            let Some((link, identity)) = link.zip(machine.identity(&port.device)) else {
                 if port.at.take().is_some() {
                     port.waits = false;
                     (port.guard, port.promiscuous, port.held) = (Guard::Open, None, None);
                     port.gate.iter_mut().for_each(PortGate::detach);
                     if let (Means::Xdp { .. }, Some(opener)) = (&port.means, &mut self.opener) {
                         opener.forget(port.port);
+                    }
+                    if is_there {
+                        port.give_up(&self.mailboxes);
                     }
                     followed.push((port.device.clone(), Followed::Gone));
                 }
@@ -735,13 +773,16 @@ pub(super) fn dpdk(
     for (port, backend) in ports.iter().enumerate() {
         let Backend::Dpdk { device, host, frames } = backend else { continue };
         let lines = || config.interfaces.iter().filter(|line| line.backend == *backend);
-        let mtu = lines().map(|line| line.mtu.unwrap_or(plan::MTU)).max().unwrap_or(plan::MTU);
+        // Devices leave room for one tag.
+        let second = |line: &Interface| if line.tags.outer().is_some() { 4 } else { 0 };
+        let mtu = lines().map(|line| line.mtu.unwrap_or(plan::MTU) + second(line)).max().unwrap_or(plan::MTU);
         let mac = lines().find_map(|line| line.mac);
         let (name, frames) = (device.clone(), *frames);
         let (otherwise, promiscuous) = (plan::made_up(device), config.bridge);
         wanted.push(dpdk::Wanted { name, port, frames, mtu, mac, otherwise, promiscuous });
         if let Some(tap) = host {
-            let addresses = lines().filter(|line| line.vlan == 0).flat_map(|line| line.addresses.clone());
+            let addresses =
+                lines().filter(|line| line.tags.is_none()).flat_map(|line| line.addresses.clone());
             hosts.push((port, device, tap, mtu, addresses.collect()));
         }
     }
@@ -828,17 +869,25 @@ pub(super) fn files_and_taps(
     };
     for (number, backend) in ports.iter().enumerate() {
         let mut taps = Vec::new();
-        let mut is_later = false;
+        let (mut is_later, mut is_elsewhere) = (false, false);
         for (thread, sources) in queues.sources.iter_mut().enumerate() {
-            sources.push(match backend {
-                Backend::Tap { device } => {
+            let source = match backend {
+                Backend::Tap { device, is_side } => {
+                    let open = if *is_side { Tap::open_side } else { Tap::open };
                     let item = Given::Tap { device: device.clone() };
                     let inherited = predecessor.as_mut().and_then(|predecessor| predecessor.take(&item));
                     is_later |= inherited.is_some();
                     let tap = match inherited {
                         Some(queue) => Tap::inherited(queue),
-                        None => Tap::open(device).map_err(machine_error(format!("tap {device}")))?,
+                        // In another namespace no further queue can join it, and the name would make another tap here.
+                        None if is_elsewhere => {
+                            sources.push(Source::None);
+                            continue;
+                        }
+                        None => open(device),
                     };
+                    let tap = tap.map_err(machine_error(format!("tap {device}")))?;
+                    is_elsewhere = is_later && !tap.is_here();
                     taps.push(tap.sender());
                     queues.taps.push((device.clone(), tap.queue()));
                     // Further queues of a tap of another router are for later too, because they share its frames.
@@ -853,9 +902,10 @@ pub(super) fn files_and_taps(
                 Backend::Pcap { input: Some(path), .. } => Source::File(open_input(&folder.join(path))?),
                 Backend::Xdp { .. } | Backend::Dpdk { .. } => Source::Common,
                 _ => Source::None,
-            });
+            };
+            sources.push(source);
         }
-        // There may be more sending than receiving threads. Then several of them share a queue of the tap.
+        // There may be more sending threads than queues. Then several of them share a queue of the tap.
         let mut taps = taps.iter().cycle();
         for (thread, sinks) in queues.sinks.iter_mut().enumerate() {
             let sender = taps.next();
@@ -978,7 +1028,8 @@ fn means(
             Ok(Some((Means::Packet { frames: *frames, receive, transmit, joined: false }, gate)))
         }
         Backend::Xdp { device, frames, mode, fast: is_fast } => {
-            let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
+            let tagged =
+                config.interfaces.iter().any(|line| line.backend == *backend && !line.tags.is_none());
             let redirect = match fast.filter(|_| *is_fast) {
                 Some(fast) => filter.redirect_fast(fast, number, tagged),
                 None => filter.redirect(tagged),
@@ -986,7 +1037,7 @@ fn means(
             let redirect = redirect.map_err(machine_error(format!("program of AF_XDP for {device}")))?;
             let wanted = wanted(number, *frames, config);
             let threads = wanted.queues;
-            Ok(Some((Means::Xdp { wanted, mode: *mode, redirect, threads }, gate)))
+            Ok(Some((Means::Xdp { wanted, mode: *mode, is_bond: false, redirect, threads }, gate)))
         }
         _ => Ok(None),
     }

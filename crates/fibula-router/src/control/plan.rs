@@ -14,10 +14,11 @@ use super::ControlError;
 use super::hops::Hops;
 use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
-use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Own, Port, Urpf, Vrf};
+use crate::forward::fabric::{Fabric, Hop, Interface, Own, Port, Urpf, Vrf};
 use crate::io::xdp;
+use crate::kernel::netlink::Link;
 use crate::neighbour::Key;
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Mac, Tags};
 use crate::packet::ipv6;
 
 /// MTU of interfaces unknown to the kernel, unless it is configured.
@@ -50,8 +51,10 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<Vec<Loaded>, Contro
 pub(super) fn ports(config: &Config) -> Vec<Backend> {
     let mut ports: Vec<Backend> = Vec::new();
     for interface in &config.interfaces {
-        if !ports.contains(&interface.backend) {
-            ports.push(interface.backend.clone());
+        for port in [Some(interface.backend.clone()), interface.side()].into_iter().flatten() {
+            if !ports.contains(&port) {
+                ports.push(port);
+            }
         }
     }
     ports
@@ -60,7 +63,10 @@ pub(super) fn ports(config: &Config) -> Vec<Backend> {
 /// Returns the names of the kernel's devices that a configuration has.
 pub(super) fn devices(config: &Config) -> impl Iterator<Item = &str> {
     let present = config.interfaces.iter().filter(|interface| !interface.removed);
-    present.filter_map(|interface| interface.backend.link())
+    present.flat_map(|interface| {
+        let side = interface.host.as_deref();
+        [interface.backend.link(), side].into_iter().flatten()
+    })
 }
 
 /// A fabric and its routes.
@@ -124,11 +130,13 @@ pub(super) fn plan(
             plan.fabric.interfaces.push(removed(port));
             continue;
         }
-        plan.fabric.ports[port].attach(line.vlan, number as u16);
-        let interface = interface(line, port, machine);
-        if let (true, Some(link)) =
-            (interface.kernel, line.backend.link().and_then(|name| machine.link(name)))
-        {
+        plan.fabric.ports[port].attach(line.tags, number as u16);
+        let mut interface = interface(line, port, machine);
+        if let Some(side) = line.side().and_then(|side| backends.iter().position(|port| *port == side)) {
+            interface.machine = Some(side);
+            plan.fabric.ports[side].machine_of = Some(number as u16);
+        }
+        if let (true, Some(link)) = (interface.kernel, line.machine().and_then(|name| machine.link(name))) {
             plan.devices.insert(link.index, number as u16);
         }
         plan.fabric.interfaces.push(interface);
@@ -156,31 +164,38 @@ fn removed(port: usize) -> Interface {
     Interface {
         name: String::new(),
         port,
-        vlan: 0,
+        tags: Tags::NONE,
         mac: Mac::default(),
+        virtual_macs: Vec::new(),
         mtu: MTU,
         v4: Vec::new(),
         v6: Vec::new(),
         vrf: 0,
         urpf: Urpf::Off,
         kernel: false,
+        machine: None,
         up: false,
         missing: true,
     }
 }
 
+/// Returns whether the link of an interface is up.
+pub(super) fn is_up(line: &crate::config::Interface, machine: &Machine) -> bool {
+    let near = line.machine().map(|name| machine.link(name));
+    wire(line, machine).up && near.is_none_or(|link| link.is_some_and(|link| link.up))
+}
+
 fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) -> Interface {
-    let device = line.backend.device();
     let link = line.backend.link().and_then(|name| machine.link(name));
-    let kernel = line.backend.link().is_some() && line.vlan == 0;
-    let own = machine.port(&device);
-    let mac = link.and_then(|link| link.mac).or(line.mac).or(own.map(|port| port.mac));
-    let mac = mac.unwrap_or_else(|| made_up(&device));
-    let mtu = link.map_or(MTU, |link| link.mtu);
-    let mtu = if matches!(line.backend, Backend::Xdp { .. }) { mtu.min(xdp::MTU) } else { mtu };
+    // The kernel's part: the device itself, or the tap of an interface with VLANs.
+    let near = line.machine().and_then(|name| machine.link(name));
+    let kernel = line.machine().is_some();
+    let Wire { mac, mtu, .. } = wire(line, machine);
+    let is_side = line.host.is_some();
+    let is_missing = |name: Option<&str>, link: Option<&Link>| name.is_some() && link.is_none();
     // Addresses of a port with a tap come from the kernel, once the kernel has them.
     let mut addresses = if kernel { Vec::new() } else { line.addresses.clone() };
-    if let (true, Some(link)) = (kernel, link) {
+    if let (true, Some(link)) = (kernel, near) {
         addresses.extend(machine.addresses(link.index).map(|address| (address.ip, address.len)));
     }
     let (mut v4, mut v6) = (Vec::new(), Vec::new());
@@ -193,22 +208,60 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
     if !kernel && !v6.is_empty() {
         v6.push((mac.link_local(), 64));
     }
+    let virtual_macs = [link, near].into_iter().flatten().flat_map(|link| machine.virtual_macs(link.index));
     Interface {
+        virtual_macs: virtual_macs.collect(),
         name: line.name.clone(),
         port,
-        vlan: line.vlan,
-        mac,
-        // The kernel's MTU is an upper bound, because the device sends nothing larger.
-        mtu: line.mtu.map_or(mtu, |wanted| if link.is_some() { wanted.min(mtu) } else { wanted }),
+        tags: line.tags,
+        mac: near.filter(|_| is_side).and_then(|link| link.mac).unwrap_or(mac),
+        mtu: near.filter(|_| is_side).map_or(mtu, |link| mtu.min(link.mtu)),
         v4,
         v6,
         vrf: line.vrf,
         urpf: line.urpf,
         kernel,
-        missing: line.backend.link().is_some() && link.is_none(),
-        up: line.backend.link().is_none_or(|_| link.is_some_and(|link| link.up))
+        machine: None,
+        missing: is_missing(line.backend.link(), link) || is_missing(line.machine(), near),
+        up: is_up(line, machine),
+    }
+}
+
+/// The properties of an interface that are those of its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wire {
+    pub(super) mac: Mac,
+    pub(super) mtu: usize,
+    pub(super) up: bool,
+}
+
+/// Returns the properties of an interface that are those of its port.
+pub(super) fn wire(line: &crate::config::Interface, machine: &Machine) -> Wire {
+    let device = line.backend.device();
+    let link = line.backend.link().and_then(|name| machine.link(name));
+    let own = machine.port(&device);
+    let mac = link.and_then(|link| link.mac).or(line.mac).or(own.map(|port| port.mac));
+    let mtu = link.map_or(MTU, |link| link.mtu);
+    let mtu = if matches!(line.backend, Backend::Xdp { .. }) { mtu.min(xdp::MTU) } else { mtu };
+    // Devices leave room for one tag.
+    let mtu = if link.is_some() && line.tags.outer().is_some() { mtu.saturating_sub(4) } else { mtu };
+    Wire {
+        mac: mac.unwrap_or_else(|| made_up(&device)),
+        // The kernel's MTU is an upper bound, because the device sends nothing larger.
+        mtu: line.mtu.map_or(mtu, |wanted| if link.is_some() { wanted.min(mtu) } else { wanted }),
+        up: line.backend.link().is_none_or(|_| link.is_some_and(|link| link.up && link.refusal().is_none()))
             && own.is_none_or(|port| port.up),
     }
+}
+
+/// Returns why the router cannot have devices of a configuration, each with its interface.
+pub(super) fn refused(config: &Config, machine: &Machine) -> Vec<String> {
+    let lines = config.interfaces.iter().filter(|line| !line.removed && line.backend.is_device());
+    let refused = lines.filter_map(|line| {
+        let refusal = machine.link(line.backend.link()?)?.refusal()?;
+        Some(format!("interface {}: {refusal}", line.name))
+    });
+    refused.collect()
 }
 
 /// Makes a MAC address for a port without one. It depends on the name of the device alone, so it is the same at every start.
@@ -298,7 +351,8 @@ impl Plan {
         }
         // A device that is not an interface of the router, for example `lo`, belongs to the first VRF.
         let vrf_of = |plan: &Self, device: u32| {
-            plan.devices.get(&device).map_or(0, |&number| plan.fabric.interfaces[usize::from(number)].vrf)
+            let found = plan.devices.get(&device).or_else(|| plan.devices.get(&machine.below(device)?));
+            found.map_or(0, |&number| plan.fabric.interfaces[usize::from(number)].vrf)
         };
         for (device, ip) in machine.locals() {
             let vrf = vrf_of(self, device);
@@ -311,17 +365,30 @@ impl Plan {
     }
 
     /// Returns the number of a target's next hop.
-    fn target(&self, target: &Target, vrf: usize, hops: &mut Hops) -> Result<NextHop, ControlError> {
+    fn target(&mut self, target: &Target, vrf: usize, hops: &mut Hops) -> Result<NextHop, ControlError> {
         let members = match target {
             Target::Blackhole => return Ok(hops.number(Hop::Blackhole)),
             Target::Unreachable => return Ok(hops.number(Hop::Unreachable)),
             Target::Prohibit => return Ok(hops.number(Hop::Prohibit)),
             Target::Group(members) => members,
         };
-        let mut numbers = Vec::new();
+        let (mut numbers, mut refused) = (Vec::new(), Vec::new());
         for member in members {
-            let number = self.member(member, vrf, hops)?;
-            numbers.extend(std::iter::repeat_n(number, member.weight as usize));
+            match self.member(member, vrf, hops) {
+                Ok(number) => numbers.extend(std::iter::repeat_n(number, member.weight as usize)),
+                Err(reason) => refused.push(reason),
+            }
+        }
+        match numbers[..] {
+            [] => return Err(refused.pop().unwrap_or(ControlError::NoTarget)),
+            // The others of the group have its flows.
+            _ => {
+                for text in refused.iter().map(|reason| format!("a member of a group: {reason}")) {
+                    if !self.warnings.contains(&text) {
+                        self.warnings.push(text);
+                    }
+                }
+            }
         }
         match numbers[..] {
             [only] => Ok(only),
@@ -344,8 +411,7 @@ impl Plan {
         let interface = number as u16;
         Ok(hops.number(match member.gateway {
             None => Hop::Connected { interface },
-            Some(IpAddr::V4(ip)) => Hop::Via { interface, gateway: Gateway::V4(ip.into()) },
-            Some(IpAddr::V6(ip)) => Hop::Via { interface, gateway: Gateway::V6(ip.into()) },
+            Some(ip) => Hop::Via { interface, gateway: ip.into() },
         }))
     }
 
@@ -376,7 +442,7 @@ impl Plan {
         Ok(())
     }
 
-    fn labelled(&self, file: &Loaded, label: NextHop, hops: &mut Hops) -> Result<NextHop, ControlError> {
+    fn labelled(&mut self, file: &Loaded, label: NextHop, hops: &mut Hops) -> Result<NextHop, ControlError> {
         if let Some(target) = &file.target {
             return self.target(target, file.vrf, hops);
         }
@@ -431,8 +497,17 @@ mod tests {
         let mut machine = Machine::default();
         for (index, name) in [(1, "lo"), (2, "eth0"), (3, "eth1")] {
             let mac = Some(Mac([2, 0, 0, 0, 0, index as u8]));
-            let link =
-                Link { index, name: name.into(), mac, mtu: 1400, up: true, is_enabled: true, kind: None };
+            let link = Link {
+                index,
+                below: None,
+                name: name.into(),
+                mac,
+                mtu: 1400,
+                up: true,
+                is_enabled: true,
+                kind: None,
+                master: None,
+            };
             assert!(machine.take(&Event::Link(link.clone())));
             assert!(!machine.take(&Event::Link(link)), "nothing new");
         }
@@ -446,6 +521,26 @@ mod tests {
             machine.take(&Event::Connected(connected(index, network, 0)));
         }
         machine
+    }
+
+    #[test]
+    fn ports_of_a_bridge_are_named_and_down() {
+        let mut machine = machine();
+        let text = "[[interface]]\nname = \"a\"\ndevice = \"eth0\"\n[[interface]]\nname = \"b\"\ndevice = \"eth1\"\n";
+        let config = Config::parse(text).unwrap();
+        let is_up = |machine: &Machine| {
+            config.interfaces.iter().map(|line| wire(line, machine).up).collect::<Vec<_>>()
+        };
+        assert_eq!((refused(&config, &machine), is_up(&machine)), (vec![], vec![true, true]));
+        let mut link = machine.link("eth1").unwrap().clone();
+        link.master = Some("bridge".into());
+        assert!(machine.take(&Event::Link(link)));
+        let refused = refused(&config, &machine);
+        assert!(
+            refused.len() == 1 && refused[0].starts_with("interface b: device eth1 is a port"),
+            "{refused:?}"
+        );
+        assert_eq!(is_up(&machine), [true, false]);
     }
 
     fn connected(index: u32, network: &str, metric: u32) -> Connected {

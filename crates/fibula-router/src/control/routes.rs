@@ -275,20 +275,27 @@ impl Listing {
 
 /// Returns a next hop; `None` if its number is no longer in use.
 pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Option<api::NextHop> {
-    let hop = hop(fabric, number.id())?;
+    let found = hop(fabric, number.id())?;
     let word = |word| Some(api::NextHop::Word(word));
-    match hop {
-        Hop::Via { .. } | Hop::Connected { .. } => way(fabric, hop).map(api::NextHop::Way),
+    match found {
+        Hop::Via { .. } | Hop::Connected { .. } => way(fabric, found).map(api::NextHop::Way),
         Hop::Local => word(api::NextHopWord::Local),
         Hop::Blackhole => word(api::NextHopWord::Blackhole),
         Hop::Unreachable => word(api::NextHopWord::Unreachable),
         Hop::Prohibit => word(api::NextHopWord::Prohibit),
         Hop::Group(members) => {
-            // Each member is repeated as often as its weight says, in a row.
-            let group = members.chunk_by(|a, b| a == b).filter_map(|same| {
-                Some(api::Member { way: way(fabric, hop_of(fabric, same)?)?, weight: same.len() as u64 })
-            });
-            Some(api::NextHop::Group(group.collect()))
+            // Each member is repeated as often as its weight says, and has places of dead ones between.
+            let mut weights: Vec<(u32, u64)> = Vec::new();
+            for &member in members {
+                match weights.iter_mut().find(|weight| weight.0 == member) {
+                    Some(weight) => weight.1 += 1,
+                    None => weights.push((member, 1)),
+                }
+            }
+            let member = |&(number, weight): &(u32, u64)| {
+                Some(api::Member { way: way(fabric, hop(fabric, number)?)?, weight })
+            };
+            Some(api::NextHop::Group(weights.iter().filter_map(member).collect()))
         }
     }
 }
@@ -325,10 +332,6 @@ fn hop(fabric: &Fabric, number: u32) -> Option<&Hop> {
     fabric.hops.get(number as usize)?.as_ref()
 }
 
-fn hop_of<'f>(fabric: &'f Fabric, members: &[u32]) -> Option<&'f Hop> {
-    hop(fabric, *members.first()?)
-}
-
 fn way(fabric: &Fabric, hop: &Hop) -> Option<api::Way> {
     let gateway = match *hop {
         Hop::Via { gateway: Gateway::V4(ip), .. } => Some(Ipv4Addr::from(ip).into()),
@@ -349,14 +352,16 @@ mod tests {
         let interface = |name: &str| Interface {
             name: name.into(),
             port: 0,
-            vlan: 0,
+            tags: Default::default(),
             mac: Default::default(),
+            virtual_macs: vec![],
             mtu: 1500,
             v4: vec![],
             v6: vec![],
             vrf: 0,
             urpf: Urpf::Off,
             kernel: false,
+            machine: None,
             up: true,
             missing: false,
         };

@@ -18,6 +18,7 @@ use super::metrics::{head, quoted};
 use super::{ControlError, Level, Router};
 use crate::api::{self, TopBy};
 use crate::config::{Config, SamplingPlan};
+use crate::feed::{Place, Rib, lock as lock_rib};
 use crate::forward::Shared;
 use crate::forward::fabric::Fabric;
 use crate::forward::sample::{Sample, Sampling};
@@ -109,7 +110,12 @@ fn names(config: &Config) -> Vec<String> {
 
 impl SamplesInUse {
     /// Takes up the sampling of a configuration. Of one that goes on, samples, sessions and counts go on.
-    pub(super) fn take_up(&mut self, config: &Config, shared: &Arc<Shared>) -> io::Result<()> {
+    pub(super) fn take_up(
+        &mut self,
+        config: &Config,
+        shared: &Arc<Shared>,
+        rib: &Arc<Mutex<Rib>>,
+    ) -> io::Result<()> {
         let Some(plan) = &config.sampling else {
             if self.running.take().is_some() {
                 shared.set_sampling(None);
@@ -118,7 +124,7 @@ impl SamplesInUse {
         };
         match &mut self.running {
             Some(running) => running.change(plan, names(config)),
-            None => self.running = Some(Running::begin(plan, names(config), shared)?),
+            None => self.running = Some(Running::begin(plan, names(config), shared, rib)?),
         }
         if let Some(running) = &self.running {
             shared.set_sampling(Some(Arc::clone(&running.sampling)));
@@ -128,7 +134,12 @@ impl SamplesInUse {
 }
 
 impl Running {
-    fn begin(plan: &SamplingPlan, names: Vec<String>, shared: &Arc<Shared>) -> io::Result<Self> {
+    fn begin(
+        plan: &SamplingPlan,
+        names: Vec<String>,
+        shared: &Arc<Shared>,
+        rib: &Arc<Mutex<Rib>>,
+    ) -> io::Result<Self> {
         let sampling = Sampling::new(plan.interval);
         let exporter = Exporter::new(plan.export.clone(), plan.interval, names);
         let view = SamplesView { recent: Recent::new(unix_ms()), health: exporter.health() };
@@ -137,11 +148,13 @@ impl Running {
         let taker = Taker {
             sampling: Arc::clone(&sampling),
             shared: Arc::clone(shared),
+            rib: Arc::clone(rib),
             view: Arc::clone(&view),
             exporter,
             origins: None,
             begin: Instant::now(),
             taken: Vec::new(),
+            places: Vec::new(),
         };
         let run = move || {
             // Drop capabilities, because sending datagrams needs none.
@@ -194,11 +207,14 @@ impl OriginsFile {
 struct Taker {
     sampling: Arc<Sampling>,
     shared: Arc<Shared>,
+    rib: Arc<Mutex<Rib>>,
     view: Arc<Mutex<SamplesView>>,
     exporter: Exporter,
     origins: Option<Arc<Origins>>,
     begin: Instant,
     taken: Vec<Observed>,
+    /// The prefixes of the routes of each taken sample: of its source, and of its destination.
+    places: Vec<[Option<Place>; 2]>,
 }
 
 impl Taker {
@@ -225,10 +241,16 @@ impl Taker {
     }
 
     fn turn(&mut self, now: Moment) {
-        let Self { sampling, shared, origins, taken, .. } = self;
+        let Self { sampling, shared, origins, taken, places, .. } = self;
         let fabric = shared.fabric();
         taken.clear();
-        sampling.take(|sample| taken.push(observe(&fabric, origins.as_deref(), sample, now.unix_ms)));
+        places.clear();
+        sampling.take(|sample| {
+            let (observed, of) = observe(&fabric, origins.as_deref(), sample, now.unix_ms);
+            taken.push(observed);
+            places.push(of);
+        });
+        self.ask_feeds();
         if !self.taken.is_empty() {
             // Not while addresses are looked up, because those who ask would wait for the tables too.
             let mut view = lock(&self.view);
@@ -242,8 +264,38 @@ impl Taker {
     }
 }
 
-/// Looks the addresses of a sample up.
-fn observe(fabric: &Fabric, origins: Option<&Origins>, sample: Sample, at_ms: u64) -> Observed {
+/// Samples whose origins are looked up under one lock of the RIB, for which feeds wait.
+const TOGETHER: usize = 256;
+
+impl Taker {
+    /// Has feeds say which AS announces an address, where no table does.
+    fn ask_feeds(&mut self) {
+        let Self { rib, taken, places, .. } = self;
+        for (taken, places) in taken.chunks_mut(TOGETHER).zip(places.chunks(TOGETHER)) {
+            let rib = lock_rib(rib);
+            if !rib.has_origins() {
+                return;
+            }
+            for (observed, places) in taken.iter_mut().zip(places) {
+                for (origin, place) in
+                    [&mut observed.source, &mut observed.destination].into_iter().zip(places)
+                {
+                    if let (0, Some(place)) = (origin.origin, place) {
+                        origin.origin = rib.origin_of(*place);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Looks the addresses of a sample up. Returns the prefixes of their routes too.
+fn observe(
+    fabric: &Fabric,
+    origins: Option<&Origins>,
+    sample: Sample,
+    at_ms: u64,
+) -> (Observed, [Option<Place>; 2]) {
     let packet = &sample.packet;
     let known = |address: u128| {
         let ip = match packet.v6 {
@@ -257,15 +309,17 @@ fn observe(fabric: &Fabric, origins: Option<&Origins>, sample: Sample, at_ms: u6
             IpPrefix::V6(prefix) => prefix.len(),
         });
         let origin = origins.map_or(0, |origins| origins.of(ip));
-        Origin { len: len.unwrap_or(0), has_route: len.is_some(), origin }
+        let place = route.map(|(prefix, _)| (packet.vrf, prefix));
+        (Origin { len: len.unwrap_or(0), has_route: len.is_some(), origin }, place)
     };
-    Observed { sample, at_ms, source: known(packet.source), destination: known(packet.destination) }
+    let ((source, from), (destination, to)) = (known(packet.source), known(packet.destination));
+    (Observed { sample, at_ms, source, destination }, [from, to])
 }
 
 impl Router<'_> {
     /// Takes up the sampling of the configuration, or logs why not.
     pub(super) fn take_up_samples(&mut self) {
-        if let Err(error) = self.samples.take_up(&self.config, &self.shared) {
+        if let Err(error) = self.samples.take_up(&self.config, &self.shared, &self.feeds.rib) {
             (self.log)(Level::Warning, &format!("packets are not sampled: {error}"));
         }
     }
@@ -387,10 +441,13 @@ impl Router<'_> {
         let Some(running) = &self.samples.running else {
             return Err(question("packets are not sampled: set 'rate' in [sampling] of the configuration"));
         };
-        if matches!(by, TopBy::As | TopBy::SourceAs) && !running.origins.is_known {
+        let is_known = || running.origins.is_known || self.feeds.rib().has_origins();
+        if matches!(by, TopBy::As | TopBy::SourceAs) && !is_known() {
             return Err(question(match running.origins.path {
                 Some(_) => "the table of 'sampling.origins' is not loaded yet, or the log says why not",
-                None => "no table says which AS an address has: set 'sampling.origins', or use --table",
+                None => {
+                    "no feed says which AS announces a route, as those of kind 'bmp' and 'mrt' do: set 'sampling.origins', or use --table"
+                }
             }));
         }
         Ok((by, seconds, count))
@@ -404,6 +461,10 @@ fn question_of(words: &[&str]) -> Result<(TopBy, u64, usize), ControlError> {
         let names: Vec<&str> = TopBy::ALL.iter().map(|by| by.name()).collect();
         return Err(ControlError::Question(format!("'{by}' is not one of {}", names.join(", "))));
     };
+    if by == TopBy::Rule {
+        let reason = "rules count their packets: ask for 'filters' twice, as 'fibula router top' does";
+        return Err(ControlError::Question(reason.to_owned()));
+    }
     let number = |text: &str, most: u64, what: &str| match text.parse::<u64>() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(ControlError::Question(format!("{what}: '{text}' is not a number from 1 to {most}"))),
@@ -486,6 +547,7 @@ mod tests {
             (&["as"], "top BY SECONDS COUNT"),
             (&["as", "10", "20", "30"], "top BY SECONDS COUNT"),
             (&["colour", "10", "20"], "'colour' is not one of as, source-as, prefix"),
+            (&["rule", "10", "20"], "rules count their packets"),
             (&["as", "0", "20"], "seconds: '0' is not a number from 1 to 3600"),
             (&["as", "99999999999999999999", "20"], "is not a number from 1 to 3600"),
             (&["as", "10", "-1"], "count: '-1' is not a number from 1 to 65536"),

@@ -107,6 +107,7 @@ fn answer(
         ["neigh"] => send(&mut answer, &neighbours(router))?,
         ["feeds"] => send(&mut answer, &feed_state::feeds(router))?,
         ["filters"] => send(&mut answer, &router.filter_counts())?,
+        ["bfd"] => send(&mut answer, &router.bfd_state())?,
         ["explain", ref words @ ..] => match trace::explain(router, words) {
             Ok(found) => send(&mut answer, &found)?,
             Err(error) => refuse(&mut answer, error.to_string())?,

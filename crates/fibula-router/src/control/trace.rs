@@ -22,6 +22,7 @@ use crate::forward::predict::{UnsentPacket, predict};
 use crate::forward::trace::{Fate, Sighting, Trace};
 use crate::kernel::sys;
 use crate::neighbour::{Answer, Key};
+use crate::packet::ethernet::Tags;
 
 /// Sightings that wait for the thread that writes them.
 const WAITING: usize = 256;
@@ -94,8 +95,8 @@ pub(super) fn render(fabric: &Fabric, config: &Config, sighting: &Sighting) -> a
         |number: u16| fabric.interfaces.get(usize::from(number)).map_or("?", |line| line.name.as_str());
     let mut steps = Vec::new();
     let mut step = |step: StepKind, found: String| steps.push(api::Step { step, found });
-    let vlan = fabric.interfaces.get(usize::from(input)).map_or(0, |line| line.vlan);
-    let vlan = if vlan == 0 { String::new() } else { format!(", VLAN {vlan}") };
+    let vlan = fabric.interfaces.get(usize::from(input)).map_or(Tags::NONE, |line| line.tags);
+    let vlan = if vlan.is_none() { String::new() } else { format!(", VLAN {vlan}") };
     step(StepKind::In, format!("{}{vlan}", name(input)));
     step(StepKind::Vrf, fabric.vrfs.get(usize::from(vrf)).map_or("?", |vrf| &vrf.name).to_owned());
     if let Some(route) = sighting.route {

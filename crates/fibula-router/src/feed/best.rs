@@ -2,7 +2,7 @@
 
 use fibula::memory::Limits;
 use fibula::net::{IpPrefix, NextHop};
-use fibula_feed::event::Event;
+use fibula_feed::event::{Action, Event};
 use fibula_feed::select::{AdjRibsIn, AdjRibsInError};
 use fibula_feed::{Label, NextHops};
 
@@ -15,8 +15,17 @@ use super::{Place, Rib};
 const ROUTE_BYTES: usize = 256;
 const LEAST_BYTES: usize = 64 << 20;
 
-/// A change of the best route of a prefix: its new path, or `None` if there is no route.
-pub type Change = (Place, Option<Path>);
+/// A change of the best route of a prefix: the new one, or `None` if there is none.
+pub type Change = (Place, Option<BestRoute>);
+
+/// The best route of a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BestRoute {
+    /// Where it leads.
+    pub path: Path,
+    /// The AS that announced it first; 0 if its AS path does not say.
+    pub origin: u32,
+}
 
 /// The routes of all peers of a VRF.
 #[derive(Debug)]
@@ -40,12 +49,13 @@ impl Best {
     ///
     /// # Errors
     /// When memory runs out. The routes then differ from the peer's.
-    pub fn apply(&mut self, event: Event, changes: &mut Vec<Change>) -> Result<(), AdjRibsInError> {
+    pub fn apply(&mut self, mut event: Event, changes: &mut Vec<Change>) -> Result<(), AdjRibsInError> {
+        note_origin(&mut event);
         let Self { vrf, routes, next_hops, news } = self;
         let done = routes.apply(event, next_hops, |prefix, next_hop| news.push((prefix, next_hop)));
         changes.extend(news.drain(..).map(|(prefix, number)| {
             let label = number.and_then(|number| next_hops.label(number));
-            ((*vrf, prefix), label.and_then(|label| path(*vrf, label)))
+            ((*vrf, prefix), label.and_then(|label| best_route(*vrf, label)))
         }));
         done
     }
@@ -63,10 +73,28 @@ impl Best {
     }
 }
 
-/// Returns the path to a next hop. It leaves by the interface of the VRF whose network contains the next hop.
-fn path(vrf: u16, label: &Label) -> Option<Path> {
-    match label {
-        Label::Address(address) => Some(Path::Ways([Way::new(Some(*address), Out::Near(vrf))].into())),
+/// Puts the AS that announced a route beside the next hop of the route. Two routes with one next hop then differ if their ASes do.
+fn note_origin(event: &mut Event) {
+    if let Action::Announce(route) = &mut event.action
+        && let Some(origin) = route.attributes.as_ref().and_then(|attributes| attributes.origin_as())
+    {
+        let next_hop = std::mem::replace(&mut route.next_hop, Label::Absent);
+        route.next_hop = Label::Fields([next_hop, Label::Number(origin)].into());
+    }
+}
+
+/// Returns the route to a next hop. It leaves by the interface of the VRF whose network contains the next hop.
+fn best_route(vrf: u16, label: &Label) -> Option<BestRoute> {
+    let (next_hop, origin) = match label.fields() {
+        [next_hop, Label::Number(origin)] => (next_hop, *origin),
+        [next_hop] => (next_hop, 0),
+        _ => return None,
+    };
+    match next_hop {
+        Label::Address(address) => {
+            let path = Path::Ways([Way::new(Some(*address), Out::Near(vrf))].into());
+            Some(BestRoute { path, origin })
+        }
         _ => None,
     }
 }
@@ -82,9 +110,9 @@ pub fn enter(rib: &mut Rib, feed: usize, changes: Vec<Change>, has_swept: &mut b
     if is_tight && !std::mem::replace(has_swept, true) {
         rib.sweep(feed, None, Count::Swept);
     }
-    for (place, path) in changes {
-        match path {
-            Some(path) => rib.insert(feed, place, 0, path).map(drop)?,
+    for (place, route) in changes {
+        match route {
+            Some(BestRoute { path, origin }) => rib.insert_from(feed, place, 0, path, origin).map(drop)?,
             None => drop(rib.remove(feed, place, None)),
         }
     }

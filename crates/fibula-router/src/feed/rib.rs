@@ -48,6 +48,8 @@ pub struct Rib {
     /// More prefixes have changed than are kept, so all must be compared.
     everything: bool,
     objects_changed: bool,
+    /// Some route has come with the AS that announced it.
+    has_origins: bool,
     history: History,
 }
 
@@ -180,17 +182,33 @@ impl Rib {
     ///
     /// # Errors
     /// When the feed or the VRF has reached its limit of routes. The feed is then marked overrun.
-    pub fn insert(&mut self, feed: usize, place: Place, metric: u32, mut path: Path) -> Result<Effect, Full> {
+    pub fn insert(&mut self, feed: usize, place: Place, metric: u32, path: Path) -> Result<Effect, Full> {
+        self.insert_from(feed, place, metric, path, 0)
+    }
+
+    /// Like [`insert`](Self::insert), with the AS that announced the route first, which does not matter to where it leads; 0: not known.
+    ///
+    /// # Errors
+    /// See [`insert`](Self::insert).
+    pub fn insert_from(
+        &mut self,
+        feed: usize,
+        place: Place,
+        metric: u32,
+        mut path: Path,
+        origin: u32,
+    ) -> Result<Effect, Full> {
         if let Path::Ways(ways) = &mut path
             && ways.len() > MOST_MEMBERS
         {
             self.feeds[feed].state.count(Count::Cut, 1);
             *ways = ways[..MOST_MEMBERS].into();
         }
+        self.has_origins |= origin != 0;
         let vrf = usize::from(place.0);
         let has_room = self.vrf_limit(vrf).is_none_or(|limit| self.len_of(vrf) < limit);
         let routes = &mut self.feeds[feed];
-        match routes.insert(place, metric, path, has_room, &mut self.paths) {
+        match routes.insert(place, metric, (path, origin), has_room, &mut self.paths) {
             Ok(done) => {
                 routes.state.count(Count::Inserted, 1);
                 if done.before != Some(done.path) {
@@ -324,6 +342,24 @@ impl Rib {
                 self.paths.is_active(path).then_some((Some(feed), Choice::Path(path)))
             })
         })
+    }
+
+    /// Returns whether a feed has ever told which AS announces a prefix.
+    #[must_use]
+    pub fn has_origins(&self) -> bool {
+        self.has_origins
+    }
+
+    /// Returns the AS that announces a prefix: by the route that is used, otherwise by the nearest feed that has another route of the same
+    /// prefix and knows. 0 if none does, or if the prefix is the configuration's or a network of the machine.
+    #[must_use]
+    pub fn origin_of(&self, place: Place) -> u32 {
+        let Some((Some(used), _)) = self.choice(place) else { return 0 };
+        let others = self.order.iter().filter(|&&feed| feed != used);
+        let mut origins = std::iter::once(&used)
+            .chain(others)
+            .filter_map(|&feed| self.feeds[feed].get(place).map(|entry| entry.origin));
+        origins.find(|&origin| origin != 0).unwrap_or(0)
     }
 
     /// Returns whether more prefixes have changed than are kept. The owner of the tables must then compare them with

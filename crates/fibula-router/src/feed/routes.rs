@@ -17,6 +17,8 @@ pub(super) struct Entry {
     /// Number of its path.
     pub(super) path: u32,
     pub(super) metric: u32,
+    /// The AS that announced it first; 0 if the feed does not say.
+    pub(super) origin: u32,
     /// The pass of marking in which the feed last sent it.
     mark: u32,
 }
@@ -133,7 +135,7 @@ impl Routes {
         &mut self,
         place: Place,
         metric: u32,
-        path: Path,
+        (path, origin): (Path, u32),
         has_room: bool,
         paths: &mut Paths,
     ) -> Result<Inserted, Full> {
@@ -144,7 +146,7 @@ impl Routes {
         }
         let Some(map) = self.vrfs.get_mut(vrf) else { return Err(Full::Feed) };
         let best = map.get_mut(place.1);
-        let new = |paths: &mut Paths, mark| Entry { path: paths.take(path), metric, mark };
+        let new = |paths: &mut Paths, mark| Entry { path: paths.take(path), metric, origin, mark };
         let done = |effect, path, before| Ok(Inserted { effect, path, before });
         match best {
             Some(best) if best.metric == metric => {

@@ -1,12 +1,13 @@
 //! The configuration of forwarding: ports, interfaces, VRFs and next hops. A fabric is built whole and never changed. A new
 //! configuration makes a new fabric, which workers take up between two bursts.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use fibula::Table;
 
 use crate::acl::RuleSet;
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Mac, Tags};
 use crate::packet::flow::{self, FlowHash};
 use crate::packet::ipv6;
 use crate::packet::martian::Martians;
@@ -15,7 +16,7 @@ use crate::police::Policers;
 /// Marks a VLAN without an interface.
 const NONE: u16 = u16::MAX;
 
-/// A port: a source and sink of frames. Interfaces of several VLANs may share it.
+/// A port: a source and sink of frames. Interfaces of several VLANs, and of pairs of VLANs, may share it.
 #[derive(Debug, Clone)]
 pub struct Port {
     /// Name of the device or file.
@@ -26,44 +27,69 @@ pub struct Port {
     pub host_vlans: bool,
     /// Whether the kernel takes the frames of its own interface in any case. Policers leave these alone, because they cannot hold them back.
     pub past: bool,
+    /// The interface whose machine's side the port is: a tap, which frames of the interface to and from the machine go through.
+    pub machine_of: Option<u16>,
     untagged: u16,
     tagged: Option<Box<[u16]>>,
+    /// Interfaces of pairs of VLANs, in order.
+    nested: Vec<(Tags, u16)>,
 }
 
 impl Port {
     /// Makes a port without interfaces.
     #[must_use]
     pub fn new(name: impl Into<String>, host: bool) -> Self {
-        Self { name: name.into(), host, host_vlans: host, past: false, untagged: NONE, tagged: None }
+        Self {
+            name: name.into(),
+            host,
+            host_vlans: host,
+            past: false,
+            machine_of: None,
+            untagged: NONE,
+            tagged: None,
+            nested: Vec::new(),
+        }
     }
 
-    /// Assigns the frames of a VLAN to an interface. VLAN 0 means frames without a tag.
-    pub fn attach(&mut self, vlan: u16, interface: u16) {
-        if vlan == 0 {
-            self.untagged = interface;
-        } else {
-            // A table of all 4096 VLANs makes the lookup of a frame one read, whatever its tag.
-            let tagged = self.tagged.get_or_insert_with(|| vec![NONE; 4096].into_boxed_slice());
-            tagged[usize::from(vlan & 0xfff)] = interface;
+    /// Assigns the frames with these tags to an interface.
+    pub fn attach(&mut self, tags: Tags, interface: u16) {
+        match tags.single() {
+            Some(0) => self.untagged = interface,
+            Some(vlan) => {
+                // A table of all 4096 VLANs makes the lookup of a frame one read, whatever its tag.
+                let tagged = self.tagged.get_or_insert_with(|| vec![NONE; 4096].into_boxed_slice());
+                tagged[vlan] = interface;
+            }
+            None => {
+                self.nested.push((tags, interface));
+                self.nested.sort_unstable();
+            }
         }
     }
 
     /// Returns whether no interface has the port.
     #[must_use]
     pub fn is_unused(&self) -> bool {
-        self.untagged == NONE && self.tagged.is_none()
+        self.untagged == NONE && self.tagged.is_none() && self.nested.is_empty() && self.machine_of.is_none()
     }
 
-    /// Returns the interface of a VLAN, if it has one.
+    /// Returns the interface of frames with these tags, if there is one.
     #[inline]
     #[must_use]
-    pub fn interface(&self, vlan: u16) -> Option<u16> {
-        let interface = match &self.tagged {
-            _ if vlan == 0 => self.untagged,
-            Some(tagged) => tagged[usize::from(vlan & 0xfff)],
-            None => NONE,
+    pub fn interface(&self, tags: Tags) -> Option<u16> {
+        let interface = match (&self.tagged, tags.single()) {
+            _ if tags.is_none() => self.untagged,
+            (Some(tagged), Some(vlan)) => tagged[vlan],
+            (None, Some(_)) => NONE,
+            (_, None) => return self.nested_interface(tags),
         };
         (interface != NONE).then_some(interface)
+    }
+
+    #[cold]
+    fn nested_interface(&self, tags: Tags) -> Option<u16> {
+        let at = self.nested.binary_search_by_key(&tags, |line| line.0).ok()?;
+        Some(self.nested[at].1)
     }
 }
 
@@ -86,10 +112,12 @@ pub struct Interface {
     pub name: String,
     /// Number of the port.
     pub port: usize,
-    /// VLAN of its frames; 0 without tags.
-    pub vlan: u16,
+    /// VLAN, or pair of VLANs, of its frames.
+    pub tags: Tags,
     /// Its MAC address.
     pub mac: Mac,
+    /// MAC addresses of VRRP that it has beside its own.
+    pub virtual_macs: Vec<Mac>,
     /// Largest packet that it sends, in bytes, counted from the IP header.
     pub mtu: usize,
     /// Its IPv4 addresses and the lengths of their networks.
@@ -102,6 +130,8 @@ pub struct Interface {
     pub urpf: Urpf,
     /// Whether the kernel resolves its neighbours. Otherwise the router does.
     pub kernel: bool,
+    /// Number of the port that is the machine's side, if it has VLANs and the kernel has a part of it.
+    pub machine: Option<usize>,
     /// Whether its link is up.
     pub up: bool,
     /// Whether its device does not exist. Its link is not up then.
@@ -180,6 +210,15 @@ pub enum Gateway {
     V6(u128),
 }
 
+impl From<IpAddr> for Gateway {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(ip) => Self::V4(ip.into()),
+            IpAddr::V6(ip) => Self::V6(ip.into()),
+        }
+    }
+}
+
 /// The action of a route on its packets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Hop {
@@ -249,23 +288,23 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Returns whether the frames of an interface can be given to the kernel of the machine.
+    /// Returns whether the frames of an interface can be given to the kernel of the machine, by its port or by a tap.
     #[must_use]
     pub fn has_host(&self, interface: u16) -> bool {
         let interface = &self.interfaces[usize::from(interface)];
         let port = &self.ports[interface.port];
-        port.host && (interface.vlan == 0 || port.host_vlans)
+        interface.machine.is_some() || port.host && (interface.tags.is_none() || port.host_vlans)
     }
 
     /// Returns the same fabric with these next hops.
     #[must_use]
-    pub fn with_hops(&self, hops: &[Option<Hop>]) -> Self {
+    pub fn with_hops(&self, hops: Vec<Option<Hop>>) -> Self {
         let Self { ports, interfaces, vrfs, hops: _, hash, bridge, icmp_rate, martians, own, .. } = self;
         Self {
             ports: ports.clone(),
             interfaces: interfaces.clone(),
             vrfs: vrfs.clone(),
-            hops: hops.to_vec(),
+            hops,
             hash: *hash,
             bridge: *bridge,
             icmp_rate: *icmp_rate,
@@ -361,14 +400,16 @@ mod tests {
         let interface = |vrf, v4: u32, v6: u128| Interface {
             name: "eth".into(),
             port: 0,
-            vlan: 0,
+            tags: Tags::NONE,
             mac: Mac::default(),
+            virtual_macs: vec![],
             mtu: 1500,
             v4: vec![(v4, 24)],
             v6: vec![(v6, 64)],
             vrf,
             urpf: Urpf::Off,
             kernel: false,
+            machine: None,
             up: true,
             missing: false,
         };

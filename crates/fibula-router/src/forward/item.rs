@@ -3,13 +3,13 @@
 use crate::acl::{self, HeaderFields};
 use crate::drops::DropReason;
 use crate::io::{Offload, Received};
-use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
+use crate::packet::ethernet::{self, ARP, IPV4, IPV6, Mac};
 use crate::packet::flow::{self, Flow};
 use crate::packet::martian::Martians;
 use crate::packet::{ipv4, ipv6, mld, nd};
 use crate::police::PolicerClass;
 
-use super::fabric::Fabric;
+use super::fabric::{Fabric, Interface};
 
 /// A packet to route.
 #[derive(Debug, Clone, Default)]
@@ -145,6 +145,11 @@ pub(super) enum Class {
     Local,
 }
 
+#[cold]
+fn has_virtual(interface: &Interface, mac: Mac) -> bool {
+    interface.virtual_macs.contains(&mac)
+}
+
 /// Classifies a frame of a port by its headers alone. Writes the results into `item` directly, because moving an item costs more
 /// than all the checks.
 #[inline]
@@ -160,11 +165,11 @@ pub(super) fn classify(
         return Err(DropReason::FrameTruncated);
     }
     let port = &fabric.ports[port];
-    let number = port.interface(header.vlan).ok_or(DropReason::VlanUnknown)?;
+    let number = port.interface(header.tags).ok_or(DropReason::VlanUnknown)?;
     let interface = &fabric.interfaces[usize::from(number)];
     let group = header.destination.is_group();
     // Devices in promiscuous mode also deliver frames for other stations.
-    if header.destination != interface.mac && !group {
+    if header.destination != interface.mac && !group && !has_virtual(interface, header.destination) {
         return Err(DropReason::OtherMac);
     }
     item.index = index;

@@ -138,7 +138,7 @@ impl Worker {
         if let Err(refused) = self.judge_local(io, item, now_ns) {
             return self.refuse(io, port, item, refused, now_ns);
         }
-        if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
+        if has_machine(&self.fabric, item.interface) {
             return self.deliver(io, port, item, DropReason::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];
@@ -312,10 +312,15 @@ pub(super) fn reply(
 /// Returns whether the kernel takes a packet of this interface past the router.
 pub(super) fn is_past(fabric: &Fabric, item: &Item) -> bool {
     let interface = &fabric.interfaces[usize::from(item.interface)];
-    interface.kernel && fabric.ports[interface.port].past
+    interface.kernel && interface.machine.is_none() && fabric.ports[interface.port].past
 }
 
-fn source_of(frame: &[u8]) -> Mac {
+/// Returns whether the kernel can be given packets of this interface.
+pub(super) fn has_machine(fabric: &Fabric, interface: u16) -> bool {
+    fabric.interfaces[usize::from(interface)].kernel && fabric.has_host(interface)
+}
+
+pub(super) fn source_of(frame: &[u8]) -> Mac {
     let mut mac = [0; 6];
     mac.copy_from_slice(&frame[6..12]);
     Mac(mac)

@@ -16,6 +16,7 @@ mod draw;
 pub mod fabric;
 mod item;
 mod local;
+mod machine;
 mod pending;
 pub mod predict;
 pub mod sample;

@@ -19,7 +19,7 @@ use crate::police::PolicerClass;
 
 use super::fabric::{Fabric, Hop};
 use super::item::{Class, Item, classify};
-use super::local::{is_past, reply};
+use super::local::{has_machine, is_past, reply};
 use super::sample::Extent;
 use super::send::{leaves, neighbour};
 use super::trace::{Decision, Fate, Sighting};
@@ -99,11 +99,10 @@ impl KnownPacket<'_> {
     }
 
     fn local(&self, mut sighting: Sighting) -> Sighting {
-        let interface = &self.fabric.interfaces[usize::from(self.item.interface)];
         let mut message = [0; MAX_MESSAGE];
         sighting.fate = match self.local_rules(&mut sighting) {
             Err(refused) => Fate::Dropped(refused.reason),
-            Ok(()) if self.fabric.ports[interface.port].host && interface.kernel => Fate::Delivered,
+            Ok(()) if has_machine(self.fabric, self.item.interface) => Fate::Delivered,
             Ok(()) => match reply(self.fabric, self.item, self.packet, &mut message) {
                 Some(_) => Fate::Consumed,
                 None => Fate::Dropped(DropReason::NoHost),
@@ -377,7 +376,7 @@ impl UnsentPacket {
         };
         let interface = &fabric.interfaces[usize::from(self.input)];
         let kind = if self.v6 { IPV6 } else { IPV4 };
-        let header = Header::new(interface.mac, Mac([2, 0, 0, 0, 0, 1]), interface.vlan, kind);
+        let header = Header::new(interface.mac, Mac([2, 0, 0, 0, 0, 1]), interface.tags, kind);
         let mut packet = vec![0; if self.v6 { ipv6::HEADER } else { 20 }];
         if self.v6 {
             ipv6::write(&mut packet, upper.len(), TTL, self.protocol, self.source, self.destination);

@@ -55,7 +55,7 @@ impl Worker {
             complete_checksum(scratch, &offload);
             return self.fragments(io, way, mac, item.len, port).map_err(Refused::from);
         }
-        let header = Header::new(mac, way.mac, way.vlan, if item.v6 { IPV6 } else { IPV4 });
+        let header = Header::new(mac, way.mac, way.tags, if item.v6 { IPV6 } else { IPV4 });
         if !io.forward(item.index, way.port, &header, item.range(), &offload) {
             return Err(DropReason::TransmitFull.into());
         }
@@ -65,7 +65,7 @@ impl Worker {
     }
 
     #[inline]
-    fn sent(&self, port: usize, bytes: usize) {
+    pub(super) fn sent(&self, port: usize, bytes: usize) {
         self.counters[port].sent.add(1);
         self.counters[port].sent_bytes.add(bytes as u64);
     }
@@ -116,7 +116,7 @@ impl Worker {
         let packet = &self.scratch[..len];
         let parsed = ipv4::parse(packet)?;
         let parts = fragment::split(packet, &parsed, way.mtu).ok_or(DropReason::TooBig)?;
-        let header = Header::new(mac, way.mac, way.vlan, IPV4);
+        let header = Header::new(mac, way.mac, way.tags, IPV4);
         for part in parts {
             let bytes = [header.as_bytes(), part.header(), part.payload];
             if !io.emit(way.port, bytes, &Offload::default()) {
@@ -274,7 +274,7 @@ impl Worker {
 
     fn emit(&mut self, io: &mut impl Io, out: u16, mac: Mac, v6: bool, len: usize) -> bool {
         let way = &self.fabric.interfaces[usize::from(out)];
-        let header = Header::new(mac, way.mac, way.vlan, if v6 { IPV6 } else { IPV4 });
+        let header = Header::new(mac, way.mac, way.tags, if v6 { IPV6 } else { IPV4 });
         let sent = io.emit(way.port, [header.as_bytes(), &self.message[..len], &[]], &Offload::default());
         if sent {
             self.sent(way.port, header.size() + len);
@@ -293,7 +293,7 @@ impl Worker {
         made: Made,
     ) -> bool {
         let way = &self.fabric.interfaces[usize::from(interface)];
-        let header = Header::new(to, way.mac, way.vlan, ether_type);
+        let header = Header::new(to, way.mac, way.tags, ether_type);
         let sent = io.emit(way.port, [header.as_bytes(), packet, &[]], &Offload::default());
         if sent {
             self.counters[way.port].make(made);
@@ -351,7 +351,7 @@ impl Worker {
                 return;
             }
         }
-        let header = Header::new(mac, way.mac, way.vlan, if v6 { IPV6 } else { IPV4 });
+        let header = Header::new(mac, way.mac, way.tags, if v6 { IPV6 } else { IPV4 });
         let sent = io.emit(way.port, [header.as_bytes(), &self.scratch[..len], &[]], &offload);
         if sent {
             self.sent(way.port, header.size() + len);

@@ -316,6 +316,8 @@ impl Worker {
         let received = io.receive(port);
         if self.fabric.bridge {
             self.bridge(io, port, received);
+        } else if let Some(interface) = self.fabric.ports[port].machine_of {
+            self.take_from_machine(io, port, interface, received);
         } else if received > 0 {
             // Taken out for both passes, because packets borrow them while the rest of the worker changes.
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
@@ -534,7 +536,9 @@ impl Worker {
     /// Gives a frame to the machine's kernel, or drops it if the port has none.
     pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, item: &Item, otherwise: DropReason) {
         let counters = &self.counters[port];
-        if !self.fabric.has_host(item.interface) {
+        if let Some(side) = self.fabric.interfaces[usize::from(item.interface)].machine {
+            self.give_to_machine(io, (port, side), item.index);
+        } else if !self.fabric.has_host(item.interface) {
             counters.drop(otherwise);
         } else if io.deliver(item.index, port) {
             counters.delivered.add(1);

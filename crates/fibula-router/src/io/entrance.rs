@@ -80,6 +80,6 @@ impl Entrances {
     pub(crate) fn give(&mut self, port: usize, frame: &Received<'_>) -> Option<bool> {
         let entrance = self.0.get_mut(port)?.as_mut()?;
         let header = crate::packet::ethernet::parse(frame.bytes, frame.tag).ok()?;
-        (header.vlan == 0).then(|| entrance.give(frame))
+        header.tags.is_none().then(|| entrance.give(frame))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{BURST, Io, Offload, Received};
-use crate::packet::ethernet::Header;
+use crate::packet::ethernet::{Header, Tag};
 
 /// A frame with the metadata of its driver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,7 +11,7 @@ pub struct Frame {
     /// The frame, from the Ethernet header on.
     pub bytes: Vec<u8>,
     /// See [`Received::tag`].
-    pub tag: Option<u16>,
+    pub tag: Option<Tag>,
     /// See [`Received::offload`].
     pub offload: Offload,
 }

@@ -18,7 +18,7 @@ pub mod tap;
 #[cfg(target_os = "linux")]
 pub mod xdp;
 
-use crate::packet::ethernet::Header;
+use crate::packet::ethernet::{Header, Tag};
 
 /// Most frames of a burst.
 pub const BURST: usize = 64;
@@ -52,7 +52,7 @@ pub struct Received<'b> {
     /// The frame, from the Ethernet header on.
     pub bytes: &'b mut [u8],
     /// The VLAN tag that the kernel has taken out of the frame.
-    pub tag: Option<u16>,
+    pub tag: Option<Tag>,
     /// Work that is left to do.
     pub offload: Offload,
     /// Whether the frame was longer than the bytes that are here.

@@ -606,7 +606,11 @@ impl Io for Ports {
     }
 
     fn segments(&self, port: usize) -> bool {
-        matches!(self.sinks.get(port), Some(Sink::Packet(_)))
+        match self.sinks.get(port) {
+            Some(Sink::Packet(_)) => true,
+            Some(Sink::Tap(tap)) => tap.takes_segments(),
+            _ => false,
+        }
     }
 
     fn finish(&mut self) {

@@ -41,6 +41,7 @@ pub(super) enum Label {
     Take,
     Own,
     Kept,
+    Station,
     Pass,
 }
 
@@ -90,6 +91,17 @@ impl Assembler {
         }
         self.code.concat()
     }
+}
+
+/// Goes to `otherwise` unless the frame is for an address of VRRP (RFC 5798, section 7.3). Uses the stack from 28 to 20 bytes below its top.
+pub(super) fn virtual_router(asm: &mut Assembler, otherwise: Label) {
+    copy(asm, 0, -28, 5);
+    asm.put(LOAD_WORD, 2, STACK, -28, 0);
+    asm.jump(JUMP_DIFFERENT, 2, i32::from_ne_bytes([0, 0, 0x5e, 0]), otherwise);
+    // 1 for IPv4, 2 for IPv6.
+    asm.put(LOAD_BYTE, 2, STACK, -24, 0);
+    asm.put(ADD_VALUE, 2, 0, 0, -1);
+    asm.jump(JUMP_AT_LEAST, 2, 2, otherwise);
 }
 
 /// Goes on to [`Label::Pass`] or [`Label::Find`] by the IPv4 destination that is on the stack, 4 bytes below its top: groups,

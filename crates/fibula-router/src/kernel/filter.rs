@@ -10,7 +10,7 @@
 //! takes effect at once, and so does switching it off.
 //!
 //! ```text
-//! if the frame is not for this station: pass
+//! if the frame is neither for this station nor for an address of VRRP, which a macvlan of keepalived may have: pass
 //! key = number of the device and destination, an IPv4 address as ::ffff:a.b.c.d
 //! IPv4: pass if multicast, reserved, 0/8, 127/8 or 169.254/16
 //! IPv6: pass if multicast or link-local
@@ -31,8 +31,8 @@ use std::sync::Arc;
 use fibula_bpf::kernel::{Link, Map, MapKind, Program, ProgramKind};
 
 use super::assembler::{
-    self, Assembler, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, Label, MOVE, MOVE_VALUE, PASS, SHOT,
-    STACK, STORE_DOUBLE_VALUE, STORE_WORD, copy,
+    self, Assembler, EXIT, JUMP, JUMP_EQUAL, LOAD_WORD, Label, MOVE, MOVE_VALUE, PASS, SHOT, STACK,
+    STORE_DOUBLE_VALUE, STORE_WORD, copy,
 };
 use super::fast::{Fast, FastProgram};
 use super::gate::Gate;
@@ -304,7 +304,10 @@ fn program(addresses: i32) -> Vec<u8> {
     asm.put(MOVE, 6, 1, 0, 0);
     // pkt_type: PACKET_HOST is 0.
     asm.put(LOAD_WORD, 2, 6, 4, 0);
-    asm.jump(JUMP_DIFFERENT, 2, 0, Label::Pass);
+    asm.jump(JUMP_EQUAL, 2, 0, Label::Station);
+    // A macvlan would take it, and the kernel would forward it.
+    assembler::virtual_router(&mut asm, Label::Pass);
+    asm.place(Label::Station);
     // ifindex.
     asm.put(LOAD_WORD, 2, 6, 40, 0);
     asm.put(STORE_WORD, STACK, 2, -20, 0);
@@ -358,7 +361,7 @@ mod tests {
     #[test]
     fn every_jump_leads_forward_into_the_program() {
         assembler::check(&program(5));
-        assert_eq!(program(5).len() / 8, 57, "docs/adr/0014-router.md says how many there are");
+        assert_eq!(program(5).len() / 8, 69, "docs/adr/0014-router.md says how many there are");
         assembler::check(&everything(5));
     }
 }

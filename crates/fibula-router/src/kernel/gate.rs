@@ -16,7 +16,7 @@
 //!
 //! ```text
 //! pass a frame with this router's mark, and clear the mark; pass one with another router's
-//! pass a frame to another station, and one that the machine has sent to itself
+//! pass a frame to another station, but for addresses of VRRP, and one that the machine has sent to itself
 //! pass if the device is not in the map: the gate is open
 //! pass a frame of a VLAN: it belongs to another device
 //! drop if the device's number is CLOSED
@@ -34,8 +34,8 @@ use std::sync::Arc;
 use fibula_bpf::kernel::{Link, Map, MapKind, Program, ProgramKind};
 
 use super::assembler::{
-    self, ADD_VALUE, AND_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_AT_LEAST, JUMP_DIFFERENT, JUMP_EQUAL,
-    LOAD_WORD, LOOK_UP, Label, MOVE, MOVE_VALUE, PASS, SHIFT_RIGHT, SHOT, STACK, STORE_WORD, copy,
+    self, ADD_VALUE, AND_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, LOOK_UP,
+    Label, MOVE, MOVE_VALUE, PASS, SHIFT_RIGHT, SHOT, STACK, STORE_WORD, copy,
 };
 use super::netlink::{self, Event, Netlink};
 use super::sys;
@@ -76,6 +76,7 @@ pub type Sieve = &'static [(u16, u8, u8, u32)];
 /// Places of facts about a frame, which socket filters load as if they were bytes.
 const FACTS: u32 = 0xffff_f000;
 const LOAD: u16 = 0x20;
+const LOAD_OCTET: u16 = 0x30;
 const SHIFT: u16 = 0x74;
 const MASK: u16 = 0x54;
 const IF_EQUAL: u16 = 0x15;
@@ -95,13 +96,19 @@ pub const WITHOUT_RETURNED: Sieve = &[
 pub const KEPT: Sieve = &[
     (LOAD, 0, 0, FACTS + 20),
     (SHIFT, 0, 0, 16),
-    (IF_EQUAL, 7, 0, FAMILY),
-    // The kind.
+    (IF_EQUAL, 13, 0, FAMILY),
+    // The kind; of frames to another station, those to an address of VRRP.
     (LOAD, 0, 0, FACTS + 4),
+    (IF_ABOVE, 11, 0, OTHER_STATION as u32),
+    (IF_ABOVE, 0, 5, OTHER_STATION as u32 - 1),
+    (LOAD, 0, 0, 0),
+    (IF_EQUAL, 0, 8, 0x5e00),
+    (LOAD_OCTET, 0, 0, 4),
+    (IF_EQUAL, 6, 0, 0),
     (IF_ABOVE, 5, 0, 2),
     // Whether there is a tag, and its VLAN.
     (LOAD, 0, 0, FACTS + 48),
-    (IF_EQUAL, 2, 0, 0),
+    (IF_EQUAL, 4, 0, 0),
     (LOAD, 0, 0, FACTS + 44),
     (MASK, 0, 0, 0xfff),
     (IF_EQUAL, 1, 0, 0),
@@ -303,7 +310,11 @@ fn program(addresses: i32, devices: i32, own: u32) -> Vec<u8> {
 
     asm.place(Label::Kept);
     asm.put(LOAD_WORD, 2, 6, KIND, 0);
-    asm.jump(JUMP_AT_LEAST, 2, OTHER_STATION, Label::Take);
+    for kind in 0..OTHER_STATION {
+        asm.jump(JUMP_EQUAL, 2, kind, Label::Station);
+    }
+    assembler::virtual_router(&mut asm, Label::Take);
+    asm.place(Label::Station);
     asm.put(LOAD_WORD, 2, 6, DEVICE, 0);
     asm.put(STORE_WORD, STACK, 2, -20, 0);
     asm.map(1, devices);
@@ -322,7 +333,9 @@ fn program(addresses: i32, devices: i32, own: u32) -> Vec<u8> {
     asm.jump(JUMP_DIFFERENT, 7, LOCAL as i32, Label::Pass);
     // A group of stations has it, so the kernel does not forward it.
     asm.put(LOAD_WORD, 2, 6, KIND, 0);
-    asm.jump(JUMP_DIFFERENT, 2, 0, Label::Pass);
+    for kind in 1..OTHER_STATION {
+        asm.jump(JUMP_EQUAL, 2, kind, Label::Pass);
+    }
     asm.put(LOAD_WORD, 2, 6, PROTOCOL, 0);
     asm.jump(JUMP_EQUAL, 2, be(0x0800), Label::V4);
     asm.jump(JUMP_EQUAL, 2, be(0x86dd), Label::V6);
@@ -373,14 +386,16 @@ mod tests {
         assembler::check(&way_back(FAMILY << 16));
     }
 
-    /// Runs a filter of sockets over facts about a frame: mark, kind, whether it has a tag, and the tag.
-    fn passes(sieve: Sieve, facts: [u32; 4]) -> bool {
+    /// Runs a filter of sockets over facts about a frame: mark, kind, whether it has a tag, the tag, and its destination.
+    fn passes(sieve: Sieve, facts: [u32; 4], mac: [u8; 6]) -> bool {
         let (mut at, mut value) = (0, 0u32);
         loop {
             let (code, holds, fails, operand) = sieve[at];
             at += 1;
             let jump = |condition| usize::from(if condition { holds } else { fails });
             match code {
+                LOAD if operand == 0 => value = u32::from_be_bytes([mac[0], mac[1], mac[2], mac[3]]),
+                LOAD_OCTET => value = mac[operand as usize].into(),
                 LOAD => {
                     value = match operand.wrapping_sub(FACTS) {
                         20 => facts[0],
@@ -406,16 +421,17 @@ mod tests {
         for kind in 0..6 {
             for mark in [0, 1, own, own + 1, own >> 1] {
                 let returned = mark == own || mark == own + 1;
-                assert_eq!(passes(WITHOUT_RETURNED, [mark, kind, 0, 0]), !returned);
+                assert_eq!(passes(WITHOUT_RETURNED, [mark, kind, 0, 0], [0; 6]), !returned);
                 for (has_tag, tag, is_own) in
                     [(0, 0, true), (0, 7, true), (1, 0, true), (1, 0x6000, true), (1, 0x6007, false)]
                 {
-                    let kept = kind < 3 && is_own && !returned;
-                    assert_eq!(
-                        passes(KEPT, [mark, kind, has_tag, tag]),
-                        kept,
-                        "{mark:x} {kind} {has_tag} {tag:x}"
-                    );
+                    for (fourth, fifth) in [(0x5e, 0), (0x5e, 1), (0x5e, 2), (0x5e, 3), (0x5f, 1)] {
+                        let mac = [0, 0, fourth, 0, fifth, 51];
+                        let is_virtual = fourth == 0x5e && [1, 2].contains(&fifth);
+                        let kept = (kind < 3 || kind == 3 && is_virtual) && is_own && !returned;
+                        let facts = [mark, kind, has_tag, tag];
+                        assert_eq!(passes(KEPT, facts, mac), kept, "{facts:x?} {mac:x?}");
+                    }
                 }
             }
         }

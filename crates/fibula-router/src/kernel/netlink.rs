@@ -51,6 +51,8 @@ const NUD_VALID: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
 pub struct Link {
     /// Number.
     pub index: u32,
+    /// Number of the device that it lies on, as a macvlan does on a device of hardware; that one is of this namespace.
+    pub below: Option<u32>,
     /// Name.
     pub name: String,
     /// MAC address, if it has one.
@@ -63,6 +65,35 @@ pub struct Link {
     pub is_enabled: bool,
     /// Kind, as in `ip link add ... type KIND`; `None` for a device of hardware.
     pub kind: Option<String>,
+    /// Kind of the device that it is a port or a member of, for example `bridge`, `bond` or `vrf`.
+    pub master: Option<String>,
+}
+
+impl Link {
+    /// Returns the reason and the remedy, if the router cannot have the device because another device of the kernel takes its frames.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        let name = &self.name;
+        let advice = match self.master.as_deref()? {
+            "bond" | "team" => format!(
+                "a member of a {}: name that device instead, which has the frames of its members",
+                self.master.as_deref()?
+            ),
+            "bridge" | "openvswitch" => format!(
+                "a port of a bridge, which takes its frames: name the bridge instead, or take the device out with 'ip link set {name} nomaster'"
+            ),
+            // A VRF leaves frames alone, and so may others.
+            _ => return None,
+        };
+        Some(format!("device {name} is {advice}"))
+    }
+
+    /// Returns whether a program in the driver of this device sees frames as those of other devices: the members of a bond. Sockets of
+    /// AF_XDP of the bond take none of these (`xsk_rcv_check` in net/xdp/xsk.c), and the kernel drops them without a counter.
+    #[must_use]
+    pub fn has_frames_of_members(&self) -> bool {
+        matches!(self.kind.as_deref(), Some("bond" | "team"))
+    }
 }
 
 /// An address of the machine.
@@ -161,6 +192,8 @@ pub fn decode(mut bytes: &[u8], mut each: impl FnMut(Event)) {
 
 fn event(kind: u16, message: &[u8]) -> Option<Event> {
     match kind {
+        // About a port of a bridge as such, without most of what a device has. Its deletion leaves the device.
+        NEW_LINK | DEL_LINK if message.first() == Some(&(libc::AF_BRIDGE as u8)) => None,
         NEW_LINK => link(message).map(Event::Link),
         DEL_LINK => u32_of(message, 4).map(Event::LinkGone),
         NEW_ADDRESS => address(message).map(Event::Address),
@@ -220,12 +253,17 @@ fn link(message: &[u8]) -> Option<Link> {
     let up = u32_of(message, 8)? & 0x1_0001 == 0x1_0001;
     Some(Link {
         index: u32_of(message, 4)?,
+        // With IFLA_LINK_NETNSID (37), it is the number of another namespace.
+        below: attribute(message, 16, 5)
+            .and_then(|below| u32_of(below, 0))
+            .filter(|_| attribute(message, 16, 37).is_none()),
         name,
         mac: attribute(message, 16, 1).and_then(mac_of),
         mtu: u32_of(attribute(message, 16, 4)?, 0)? as usize,
         up,
         is_enabled: u32_of(message, 8)? & 1 != 0,
         kind: attribute(message, 16, 18).and_then(|info| attribute(info, 0, 1)).map(text),
+        master: attribute(message, 16, 18).and_then(|info| attribute(info, 0, 4)).map(text),
     })
 }
 
@@ -395,11 +433,23 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not take the message.
     pub fn set_up(&mut self, device: u32, mac: Mac, mtu: usize) -> io::Result<()> {
+        // Set IFF_UP, and change no other flag.
+        self.set_link(device, (mac, mtu), 1)
+    }
+
+    /// Like [`set_up`](Self::set_up), for a device that stays up or down as it is.
+    ///
+    /// # Errors
+    /// When the kernel does not take the message.
+    pub fn change(&mut self, device: u32, mac: Mac, mtu: usize) -> io::Result<()> {
+        self.set_link(device, (mac, mtu), 0)
+    }
+
+    fn set_link(&mut self, device: u32, (mac, mtu): (Mac, usize), flags: u32) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(device.to_ne_bytes());
-        // Set IFF_UP, and change no other flag.
-        body.extend(1u32.to_ne_bytes());
-        body.extend(1u32.to_ne_bytes());
+        body.extend(flags.to_ne_bytes());
+        body.extend(flags.to_ne_bytes());
         put(&mut body, 1, &mac.0);
         put(&mut body, 4, &(mtu as u32).to_ne_bytes());
         self.ask(NEW_LINK, 0, &body)
@@ -469,6 +519,59 @@ impl AsRawFd for Netlink {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A message about device 7, `eth0`, with the kind of its master, as the kernel nests it.
+    fn message_of_port(master: &str) -> Vec<u8> {
+        let mut info = Vec::new();
+        put(&mut info, 1, b"veth\0");
+        put(&mut info, 4, &[master.as_bytes(), &[0]].concat());
+        let mut body = vec![0, 0, 1, 0];
+        body.extend(7u32.to_ne_bytes());
+        body.extend(0x1_0001u32.to_ne_bytes());
+        body.extend([0; 4]);
+        put(&mut body, 3, b"eth0\0");
+        put(&mut body, 4, &1500u32.to_ne_bytes());
+        put(&mut body, 18 | 0x8000, &info);
+        let mut message = ((16 + body.len()) as u32).to_ne_bytes().to_vec();
+        message.extend(NEW_LINK.to_ne_bytes());
+        message.extend([0; 10]);
+        message.extend(body);
+        message
+    }
+
+    #[test]
+    fn devices_whose_frames_another_device_takes_are_refused_by_name() {
+        for (master, part) in [
+            ("bridge", Some("device eth0 is a port of a bridge")),
+            ("openvswitch", Some("'ip link set eth0 nomaster'")),
+            ("bond", Some("device eth0 is a member of a bond: name that device instead")),
+            ("team", Some("a member of a team")),
+            ("vrf", None),
+        ] {
+            let message = message_of_port(master);
+            let mut links = Vec::new();
+            decode(&message, |event| {
+                if let Event::Link(link) = event {
+                    links.push(link);
+                }
+            });
+            let [link] = &links[..] else { panic!("{links:?}") };
+            assert_eq!((link.kind.as_deref(), link.master.as_deref()), (Some("veth"), Some(master)));
+            let refusal = link.refusal();
+            assert_eq!(refusal.is_some(), part.is_some(), "{master}");
+            let as_kind = Link { kind: Some(master.to_owned()), ..link.clone() };
+            assert_eq!(as_kind.has_frames_of_members(), ["bond", "team"].contains(&master));
+            assert!(part.is_none_or(|part| refusal.unwrap().contains(part)), "{master}");
+            (0..message.len()).for_each(|len| decode(&message[..len], |_| {}));
+            // A message about the port as such is neither news of the device nor its end.
+            for kind in [NEW_LINK, DEL_LINK] {
+                let mut message = message.clone();
+                message[4..6].copy_from_slice(&kind.to_ne_bytes());
+                message[16] = libc::AF_BRIDGE as u8;
+                decode(&message, |event| panic!("{event:?}"));
+            }
+        }
+    }
 
     #[test]
     fn the_kernel_answers_and_cut_messages_are_left_out() {

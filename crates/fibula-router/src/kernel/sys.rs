@@ -141,6 +141,29 @@ pub(crate) fn set_tap(fd: BorrowedFd<'_>, name: &str, flags: i16) -> io::Result<
     checked(result.into()).map(drop)
 }
 
+/// Returns the flags of a tap, as [`set_tap`] takes them.
+pub(crate) fn tap_flags(fd: BorrowedFd<'_>) -> io::Result<i16> {
+    let mut request = [0u8; 40];
+    // SAFETY: the kernel writes a `struct ifreq`, see above.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNGETIFF as _, request.as_mut_ptr()) };
+    checked(result.into()).map(|_| i16::from_ne_bytes([request[16], request[17]]))
+}
+
+/// Opens the network namespace that the device of a tap is in.
+pub(crate) fn tap_namespace(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: the command has no argument.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNGETDEVNETNS as _) };
+    checked(result.into()).map(owned)
+}
+
+/// Gives a tap a carrier, or takes it away.
+pub(crate) fn set_carrier(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    let on = i32::from(on);
+    // SAFETY: the kernel reads an `int`, which outlives the call.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETCARRIER as _, &raw const on) };
+    checked(result.into()).map(drop)
+}
+
 /// Asks a device for a number, by a command of ethtool.
 pub(crate) fn ethtool(fd: BorrowedFd<'_>, name: &str, command: u32) -> io::Result<u32> {
     let mut value = [command, 0];

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
+use crate::packet::ethernet::{Header, IPV4, IPV6, Mac, Tags};
 use crate::packet::martian::Martians;
 use crate::packet::toeplitz::{KEY, Redirection};
 use crate::packet::{ipv4, ipv6, u16_at, u32_at};
@@ -149,7 +149,7 @@ impl Frames {
 
 fn start(input: usize, ether_type: u16) -> [u8; HEADERS] {
     let mut frame = [0; HEADERS];
-    let header = Header::new(mac(input), Mac([2, 0, 0, 0, 0, 9]), 0, ether_type);
+    let header = Header::new(mac(input), Mac([2, 0, 0, 0, 0, 9]), Tags::NONE, ether_type);
     frame[..14].copy_from_slice(header.as_bytes());
     frame
 }

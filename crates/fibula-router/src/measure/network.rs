@@ -8,7 +8,7 @@ use crate::count::PortCounters;
 use crate::forward::Shared;
 use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Urpf, Vrf};
 use crate::neighbour::Key;
-use crate::packet::ethernet::Mac;
+use crate::packet::ethernet::{Mac, Tags};
 
 /// Number of next hops. Routes have next hops from 1 to this.
 pub const GATEWAYS: u32 = 16;
@@ -26,19 +26,21 @@ pub fn network(table: Table, pairs: usize, bridge: bool) -> Arc<Shared> {
     let mut fabric = Fabric { hops: vec![None], icmp_rate: (1000, 100), bridge, ..Fabric::default() };
     for number in 0..2 * pairs as u16 {
         let mut port = Port::new(format!("port{number}"), false);
-        port.attach(0, number);
+        port.attach(Tags::NONE, number);
         fabric.ports.push(port);
         fabric.interfaces.push(Interface {
             name: format!("port{number}"),
             port: usize::from(number),
-            vlan: 0,
+            tags: Tags::NONE,
             mac: mac(usize::from(number)),
+            virtual_macs: vec![],
             mtu: 1500,
             v4: vec![(address(u32::from(number), 0xfe), 24)],
             v6: vec![],
             vrf: 0,
             urpf: Urpf::Off,
             kernel: false,
+            machine: None,
             up: true,
             missing: false,
         });

@@ -165,7 +165,9 @@ mod tests {
         let (to, from) =
             (u32::from(Ipv4Addr::new(161, 142, 100, 80)), u32::from(Ipv4Addr::new(66, 9, 149, 187)));
         let mut frame =
-            ethernet::Header::new(Default::default(), Default::default(), 0, IPV4).as_bytes().to_vec();
+            ethernet::Header::new(Default::default(), Default::default(), Default::default(), IPV4)
+                .as_bytes()
+                .to_vec();
         frame.resize(14 + 28, 0);
         ipv4::write(&mut frame[14..], 28, 64, ipv4::UDP, from, to);
         frame[34..36].copy_from_slice(&2794u16.to_be_bytes());

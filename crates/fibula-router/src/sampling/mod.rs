@@ -7,6 +7,7 @@
 //! - [`templates`]: the templates and their records; [`message`]: messages and sets.
 //! - [`exporter`]: which messages go out when; [`collector`]: a session, and pauses for one that does not answer.
 //! - [`top`]: sums of the latest samples, with the errors of the estimates.
+//! - [`rules`]: the packets of rules, which are counted.
 //! - [`origins`]: the AS of an address, by a table.
 
 pub mod collector;
@@ -15,6 +16,7 @@ pub mod exporter;
 pub mod message;
 pub mod observed;
 pub mod origins;
+pub mod rules;
 pub mod status;
 pub mod templates;
 pub mod top;

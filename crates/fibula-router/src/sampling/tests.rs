@@ -398,6 +398,16 @@ fn the_largest_come_first_with_their_errors() {
     assert_eq!(named(&rows), [("no route".to_owned(), 400)]);
     let (all, rows) = top(&[], TopBy::Source, 10, &interfaces);
     assert!(all.packets == 0 && rows.is_empty());
+    // As the guide says: 20 % with 100 samples, 2 % with 10,000, and less where most packets are drawn.
+    for (count, percent) in [(100, 19.6), (10_000, 1.96)] {
+        for (interval, most) in [(10, 0.06), (100, 0.006), (100_000, 0.001)] {
+            let (all, _) = top(&vec![simple(1, interval, 5); count], TopBy::Source, 1, &interfaces);
+            for (sum, error) in [(all.packets, all.packets_error), (all.bytes, all.bytes_error)] {
+                let found = 100.0 * error as f64 / sum as f64;
+                assert!((1.0 - most..1.001).contains(&(found / percent)), "{count} {interval}: {found}");
+            }
+        }
+    }
     // All packets drawn are an exact count.
     let (all, _) = top(&[simple(1, 1, 5), simple(2, 1, 5)], TopBy::Source, 1, &interfaces);
     assert_eq!((all.packets, all.packets_error, all.bytes_error), (2, 0, 0));

@@ -59,6 +59,7 @@ enum Property {
     Way(u16, Option<u16>),
     Protocol(u8),
     Outcome(FateOrder),
+    Uncounted,
 }
 
 /// A fate, with an order.
@@ -110,6 +111,8 @@ impl Property {
             TopBy::Interface => Self::Way(packet.input, packet.output),
             TopBy::Protocol => Self::Protocol(packet.protocol),
             TopBy::Outcome => Self::Outcome(sample.fate.into()),
+            // Counters have these: see `by_rule`.
+            TopBy::Rule => Self::Uncounted,
         }
     }
 
@@ -119,6 +122,7 @@ impl Property {
             Self::Address(v6, address) => ip(v6, address).to_string(),
             Self::Prefix(v6, address, len) => format!("{}/{len}", ip(v6, address)),
             Self::NoRoute => "no route".to_owned(),
+            Self::Uncounted => "any rule".to_owned(),
             Self::As(0) => "unknown".to_owned(),
             Self::As(number) => format!("AS{number}"),
             Self::Way(input, Some(output)) => format!("{} > {}", interface(input), interface(output)),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::sleep::Sleeper;
 use crate::io::{Offload, Received};
-use crate::packet::ethernet::Header;
+use crate::packet::ethernet::{Header, Tag};
 
-/// Room in front of a frame: a new header may be longer than the old one by a VLAN tag.
+/// Room in front of a frame: a new header may be longer than the old one by two VLAN tags.
 const HEADROOM: usize = 16;
 /// Initial bytes of a buffer. A larger frame makes it grow once.
 const ROOM: usize = 2048;
@@ -19,7 +19,7 @@ pub struct Parcel {
     end: usize,
     /// Bytes of the Ethernet header; set when the frame is to be sent.
     link: usize,
-    tag: Option<u16>,
+    tag: Option<Tag>,
     offload: Offload,
     cut: bool,
 }
@@ -224,10 +224,10 @@ impl ParcelReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::ethernet::Mac;
+    use crate::packet::ethernet::{Mac, Tags};
 
     fn received(bytes: &mut [u8]) -> Received<'_> {
-        Received { bytes, tag: Some(7), offload: Offload::default(), cut: false }
+        Received { bytes, tag: Some(7.into()), offload: Offload::default(), cut: false }
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         let mut parcel = Parcel::default();
         let mut frame: Vec<u8> = (0..100).collect();
         parcel.fill(&received(&mut frame));
-        let header = Header::new(Mac([9; 6]), Mac([9; 6]), 0x909, 0x909);
+        let header = Header::new(Mac([9; 6]), Mac([9; 6]), Tags::one(0x909), 0x909);
         assert!(parcel.readdress(&header, 14..60, &Offload::default()));
         let (parts, _) = parcel.to_send();
         assert_eq!((parts[0], parts[1]), (header.as_bytes(), &frame[14..60]));

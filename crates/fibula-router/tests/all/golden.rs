@@ -56,7 +56,7 @@ fn play(case: &Case) -> Result<(), String> {
             "in" => {
                 let frame = frames::build(text, &last);
                 last.clone_from(&frame.bytes);
-                let frame = Frame { bytes: frame.bytes, tag: frame.tag, ..Frame::default() };
+                let frame = Frame { bytes: frame.bytes, tag: frame.tag.map(Into::into), ..Frame::default() };
                 network.io.ports[port(first)].input.push_back(frame);
                 network.run();
             }

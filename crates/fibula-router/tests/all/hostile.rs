@@ -80,7 +80,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     ];
     (bytes, prop::option::of(any::<u16>()), offload).prop_map(|(bytes, tag, offload)| Frame {
         bytes,
-        tag,
+        tag: tag.map(Into::into),
         offload,
     })
 }

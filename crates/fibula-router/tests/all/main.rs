@@ -11,3 +11,4 @@ mod stages;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
+mod vlans;

@@ -368,3 +368,22 @@ fn an_address_of_another_station_is_not_answered_for() {
         network.check();
     }
 }
+
+#[test]
+fn frames_to_a_virtual_router_are_the_interfaces_own() {
+    let mut network = Network::new();
+    let packet = build("eth R0 a / ip4 10.0.0.1 198.51.0.9 / udp 1 2", &[]).bytes;
+    let to = |mac: [u8; 6]| {
+        let mut bytes = packet.clone();
+        bytes[..6].copy_from_slice(&mac);
+        Frame::from(bytes)
+    };
+    let reply = frame("eth R1 5 / arp reply 5 10.0.1.1 R1 10.0.1.254");
+    receive(&mut network, 1, [reply]);
+    receive(&mut network, 0, [to([0, 0, 0x5e, 0, 1, 51]), to([0, 0, 0x5e, 0, 1, 52])]);
+    network.check();
+    let totals = network.totals(0);
+    assert_eq!(totals.dropped[DropReason::OtherMac.index()], 1, "that of another router");
+    assert_eq!(totals.received, 2);
+    assert_eq!(totals.all_dropped(), 1, "{totals:?}");
+}

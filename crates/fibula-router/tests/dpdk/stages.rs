@@ -19,7 +19,7 @@ use fibula_router::io::ports::Ports;
 use fibula_router::io::{Io, Offload, Received};
 use fibula_router::measure::null::{Bench, StagePlan};
 use fibula_router::measure::{self, Frames, Keys};
-use fibula_router::packet::ethernet::{Header, Mac};
+use fibula_router::packet::ethernet::{Header, Mac, Tags};
 use fibula_router::stage::{self, Staged};
 
 use crate::support::frames::build;
@@ -472,7 +472,7 @@ fn what_has_no_room_waits_and_ends_a_sleep() {
         }
         while !worker.ended() {
             let received = worker.receive(0);
-            let header = Header::new(Mac([7; 6]), Mac([7; 6]), 0, 0x707);
+            let header = Header::new(Mac([7; 6]), Mac([7; 6]), Tags::NONE, 0x707);
             for index in 0..received {
                 assert!(worker.forward(index, 0, &header, 14..40, &Offload::default()));
             }

@@ -12,6 +12,7 @@ use fibula_router::io::memory::Frame;
 use fibula_router::kernel::fast::Fast;
 use fibula_router::kernel::filter::{Filter, Redirect};
 use fibula_router::neighbour::Limits;
+use fibula_router::packet::ethernet::Tags;
 
 use crate::support::frames::Words;
 use crate::support::network::{Network, fabric_of};
@@ -57,7 +58,10 @@ impl Fault {
             Self::Mtu => fabric.interfaces[1].mtu += 1,
             Self::Seed => fabric.hash.seed ^= 1,
             Self::Mac => fabric.interfaces[1].mac.0[5] ^= 1,
-            Self::Vlan => fabric.interfaces[2].vlan ^= 1,
+            Self::Vlan => {
+                let line = &mut fabric.interfaces[2];
+                line.tags = Tags::one(line.tags.vlan() ^ 1);
+            }
             Self::Urpf => fabric.interfaces.iter_mut().for_each(|line| line.urpf = Default::default()),
             Self::OwnAddresses => fabric.interfaces.iter_mut().for_each(|line| line.v4.clear()),
             Self::Blackhole => {
@@ -164,7 +168,7 @@ impl Bench {
 
     /// Gives a frame to the router alone.
     pub(crate) fn only_router(&mut self, port: usize, frame: Words) {
-        let frame = Frame { bytes: frame.bytes, tag: frame.tag, ..Frame::default() };
+        let frame = Frame { bytes: frame.bytes, tag: frame.tag.map(Into::into), ..Frame::default() };
         self.network.io.ports[port].input.push_back(frame);
         self.network.run();
         self.follow_neighbours();

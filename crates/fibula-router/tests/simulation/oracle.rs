@@ -106,11 +106,7 @@ pub fn resolve(
             .filter(|&at| VRF_OF[at] == near && devices[at].exists && devices[at].has_address),
         number => devices.iter().position(|device| device.exists && device.number == number),
     };
-    let mut found: Vec<(usize, Way)> =
-        ways.into_iter().filter_map(|way| Some((interface(&way)?, way))).collect();
-    if found.iter().any(|way| devices[way.0].is_up()) {
-        found.retain(|way| devices[way.0].is_up());
-    }
+    let found: Vec<(usize, Way)> = ways.into_iter().filter_map(|way| Some((interface(&way)?, way))).collect();
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {
             (a, b) = (b, a % b);
@@ -118,10 +114,25 @@ pub fn resolve(
         a
     };
     let common = found.iter().map(|way| way.1.weight).fold(0, gcd);
-    let mut answer = BTreeMap::new();
+    let (mut answer, mut dead, mut alive) = (BTreeMap::new(), 0, Vec::new());
     for (at, way) in &found {
-        let share = if found.len() == 1 { 1 } else { way.weight / common };
-        *answer.entry((*at as u16, u32::from_be_bytes(way.gateway()))).or_insert(0) += share as usize;
+        let share = if found.len() == 1 { 1 } else { way.weight / common } as usize;
+        let to = (*at as u16, u32::from_be_bytes(way.gateway()));
+        *answer.entry(to).or_insert(0) += share;
+        if devices[*at].is_up() {
+            alive.extend(std::iter::repeat_n(to, share));
+        } else {
+            dead += share;
+        }
+    }
+    if !alive.is_empty() && dead > 0 {
+        // Each place is cut into parts, and those of ways that are down go to the others in turn. Groups are small here.
+        answer.clear();
+        let parts = alive.len().min(1024 / (alive.len() + dead));
+        let others = alive.iter().cycle().take(dead * parts);
+        alive.iter().flat_map(|to| std::iter::repeat_n(to, parts)).chain(others).for_each(|to| {
+            *answer.entry(*to).or_insert(0) += 1;
+        });
     }
     (!answer.is_empty()).then_some(Answer::Ways(answer))
 }

@@ -15,6 +15,7 @@ use fibula::net::{Dual, IpPrefix, Key, NextHop, Prefix};
 use fibula::rib::DualRib;
 use fibula_feed::bmp::Distinguisher;
 use fibula_router::config::{BmpPolicy, BmpView};
+use fibula_router::control::failover::{Outage, in_use};
 use fibula_router::control::hops::Hops;
 use fibula_router::control::install::Install;
 use fibula_router::feed::answers::Answers;
@@ -94,14 +95,16 @@ fn interface(at: usize) -> Interface {
     Interface {
         name: format!("eth{at}"),
         port: at,
-        vlan: 0,
+        tags: Default::default(),
         mac: Default::default(),
+        virtual_macs: vec![],
         mtu: 1500,
         v4: vec![(u32::from_be_bytes([10, 0, at as u8 + 1, 1]), 24)],
         v6: vec![],
         vrf: usize::from(VRF_OF[at]),
         urpf: Urpf::Off,
         kernel: true,
+        machine: None,
         up: true,
         missing: false,
     }
@@ -431,9 +434,14 @@ impl World {
             self.hops.set(number, None);
         }
         numbers.extend(self.hops.sweep());
-        self.fabric = self.hops.all().to_vec();
+        self.fabric = self.in_use();
         self.hops.give_back(&numbers);
         self.check_fabric();
+    }
+
+    /// Returns the next hops as packets use them.
+    pub fn in_use(&self) -> Vec<Option<Hop>> {
+        in_use(self.hops.all(), &self.interfaces, &Outage::default())
     }
 
     /// The routes of the configuration and of the interfaces.
@@ -455,7 +463,8 @@ impl World {
     /// A turn of the main thread. Returns whether every table took its routes.
     fn turn(&mut self, most: usize) -> bool {
         let mut own = None;
-        if std::mem::take(&mut self.is_stale) {
+        let has_links = std::mem::take(&mut self.is_stale);
+        if has_links {
             self.devices.clear();
             for (at, device) in self.kernel.devices.iter().enumerate() {
                 let networks = interface(at).v4;
@@ -470,8 +479,8 @@ impl World {
         }
         let near = (&*self.interfaces, &self.devices);
         let taken = self.install.take(&self.rib, near, &mut self.hops, own, most);
-        if taken.hops || self.hops.all().len() != self.fabric.len() {
-            self.fabric = self.hops.all().to_vec();
+        if taken.hops || has_links || self.hops.all().len() != self.fabric.len() {
+            self.fabric = self.in_use();
         }
         let before = self.answers();
         for seen in &self.seen {

@@ -9,7 +9,7 @@ use fibula_router::forward::fabric::{Fabric, Gateway, Hop, Interface, Own, Port,
 use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::memory::Memory;
 use fibula_router::neighbour::{Key, Limits};
-use fibula_router::packet::ethernet::Mac;
+use fibula_router::packet::ethernet::{Mac, Tags};
 
 use super::frames;
 
@@ -40,20 +40,22 @@ pub fn fabric_of(table: impl Fn() -> Table) -> Fabric {
     let local = add(&mut fabric, Hop::Local);
     for (number, (name, port, vlan, mtu, v4, v6, vrf, urpf, kernel, up)) in INTERFACES.into_iter().enumerate()
     {
-        fabric.ports[port].attach(vlan, number as u16);
+        fabric.ports[port].attach(Tags::one(vlan), number as u16);
         let mac = Mac(frames::mac(&format!("R{port}")));
         let (own4, own6) = (format!("{v4}.254"), format!("{v6}::fe"));
         fabric.interfaces.push(Interface {
             name: name.into(),
             port,
-            vlan,
+            tags: Tags::one(vlan),
             mac,
+            virtual_macs: vec![Mac([0, 0, 0x5e, 0, 1, 51])],
             mtu,
             v4: vec![(u32::from_be_bytes(frames::v4(&own4)), 24)],
             v6: vec![(mac.link_local(), 64), (u128::from_be_bytes(frames::v6(&own6)), 64)],
             vrf,
             urpf,
             kernel,
+            machine: None,
             up,
             missing: name == "missing",
         });

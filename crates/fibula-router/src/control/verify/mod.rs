@@ -109,9 +109,12 @@ impl Router<'_> {
         if rate == 0 || now_ns < self.verify.due_ns || self.verify.is_reading {
             return;
         }
-        // As many as are due in ten milliseconds. However, a very small step would cost too much for each prefix.
-        let most = STEP.max((rate / 100) as usize);
-        self.verify.due_ns = now_ns + most as u64 * SECOND_NS / rate;
+        // As many as are due in twenty milliseconds, after which a turn comes in any case. However, a very small step would cost too
+        // much for each prefix.
+        let most = STEP.max((rate / 50) as usize);
+        // Counted from when this step was due, or the wait for a turn would be missing from the rate. Not from long ago.
+        let due_ns = self.verify.due_ns.max(now_ns.saturating_sub(SECOND_NS));
+        self.verify.due_ns = due_ns + most as u64 * SECOND_NS / rate;
         let before = self.verify.walk.compared();
         let rib = lock(&self.feeds.rib);
         let scene = Scene { rib: &rib, install: &self.feeds.install, vrfs: &self.vrfs };

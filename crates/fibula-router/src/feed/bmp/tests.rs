@@ -168,6 +168,29 @@ fn the_best_route_of_all_peers_counts() {
 }
 
 #[test]
+fn the_origin_of_a_route_is_that_of_the_best_path() {
+    let mut session_ = Session::new(bmp(BmpView::AdjRibIn, BmpPolicy::Either));
+    let origin = |session: &mut Session, n: u8| {
+        session.routes(0);
+        session.rib.origin_of((0, format!("10.{n}.0.0/16").parse().unwrap()))
+    };
+    assert!(!session_.rib.has_origins());
+    session_.tell(&session(), 0).unwrap();
+    assert!(session_.rib.has_origins());
+    assert_eq!([1, 2, 3].map(|n| origin(&mut session_, n)), [64_500, 64_501, 0]);
+    let (one, two) = (peer(0, 0, 0, 1), peer(0, 0, 0, 2));
+    session_.tell(&down(&two), 0).unwrap();
+    assert_eq!(origin(&mut session_, 1), 64_501, "of the next best route");
+    // Another AS announces it by the same next hop: no table changes.
+    let paths = session_.rib.paths(false);
+    session_.tell(&route(&one, 1, 1, 4), 0).unwrap();
+    assert_eq!(session_.rib.paths(false), paths);
+    assert_eq!((origin(&mut session_, 1), session_.routes(0)), (64_503, vec![(1, 1), (2, 1)]));
+    session_.tell(&route(&one, 1, 1, 0), 0).unwrap();
+    assert_eq!(origin(&mut session_, 1), 0, "an empty path says nothing");
+}
+
+#[test]
 fn a_new_session_replaces_what_the_old_one_told() {
     let mut session_ = Session::new(bmp(BmpView::AdjRibIn, BmpPolicy::Either));
     session_.tell(&session(), 0).unwrap();

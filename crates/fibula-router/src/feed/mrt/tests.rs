@@ -147,6 +147,9 @@ fn a_dump_and_the_updates_after_it_are_played() {
     );
     bench.play(bench.options()).unwrap();
     assert_eq!(bench.routes(), [(1, 2), (3, 1), (4, 2)]);
+    // The ASes of the dump and of the update.
+    let origin = |n: u8| bench.rib.lock().unwrap().origin_of((0, format!("10.{n}.0.0/16").parse().unwrap()));
+    assert_eq!([1, 2, 3, 4].map(origin), [64_501, 0, 64_500, 64_500]);
     assert_eq!(bench.state(|feed| (feed.state.phase, feed.state.has_table)), (Phase::Established, true));
     assert_eq!(
         bench.state(|feed| (feed.state.peer_routes, feed.state.counted(Count::Messages))),

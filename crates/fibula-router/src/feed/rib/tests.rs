@@ -42,6 +42,30 @@ fn turn(rib: &mut Rib) -> Vec<(String, Option<Path>)> {
 }
 
 #[test]
+fn the_origin_is_that_of_the_route_in_use_or_of_another_of_its_prefix() {
+    let (mut rib, net) = (rib(), place("192.0.2.0/24"));
+    let origin = |rib: &mut Rib| {
+        turn(rib);
+        rib.origin_of(net)
+    };
+    assert_eq!(origin(&mut rib), 0);
+    rib.insert_from(0, net, 0, via(1), 64_500).unwrap();
+    assert_eq!(origin(&mut rib), 64_500);
+    rib.insert(1, net, 0, via(2)).unwrap();
+    assert_eq!(origin(&mut rib), 64_500, "the nearer feed has no AS paths");
+    rib.insert_from(1, net, 0, via(2), 64_501).unwrap();
+    assert_eq!(origin(&mut rib), 64_501);
+    rib.remove(1, net, None);
+    assert_eq!(origin(&mut rib), 64_500);
+    // Feeds do not know whose the machine's own networks are.
+    let mut own = DualRib::default();
+    own.insert(net.1, NextHop::new(9).unwrap()).unwrap();
+    rib.set_own(vec![own]);
+    assert_eq!(origin(&mut rib), 0);
+    assert_eq!(rib.origin_of(place("198.51.100.0/24")), 0);
+}
+
+#[test]
 fn the_nearest_feed_that_leads_somewhere_counts() {
     let mut rib = rib();
     let net = place("192.0.2.0/24");

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::io;
 
 use crate::io::Offload;
-use crate::packet::ethernet::Header;
+use crate::packet::ethernet::{Header, Tag};
 
 /// What this build has none of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) fn tag(&self) -> Option<u16> {
+    pub(crate) fn tag(&self) -> Option<Tag> {
         match *self {}
     }
 

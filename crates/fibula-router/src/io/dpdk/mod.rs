@@ -30,8 +30,8 @@ pub use ring::{RingReceiver, RingSender, link};
 const WAITING: usize = 256;
 /// Bytes of a buffer at least, as most drivers want.
 const LEAST: usize = 2048;
-/// Bytes around a packet: an Ethernet header with a tag before it, and four bytes of a checksum after it.
-const AROUND: usize = 18 + 4;
+/// Bytes around a packet: an Ethernet header with two tags before it, and four bytes of a checksum after it.
+const AROUND: usize = 22 + 4;
 /// Bursts of a port without a look at its tap.
 const TURNS: u32 = 32;
 /// Most frames that a thread gives to the kernel, per second and at once. ARP and frames to groups have this limit together, and

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::io::{Offload, complete_checksum};
-use crate::packet::ethernet::{Header, Mac};
+use crate::packet::ethernet::{Header, Mac, Tag};
 
 #[repr(C)]
 #[derive(Debug)]
@@ -181,8 +181,8 @@ impl Packet {
     }
 
     /// Returns the VLAN tag that the device has taken out of the frame.
-    pub(crate) fn tag(&self) -> Option<u16> {
-        u16::try_from(self.tag).ok()
+    pub(crate) fn tag(&self) -> Option<Tag> {
+        u16::try_from(self.tag).ok().map(Tag::from)
     }
 
     /// Returns whether all of the packet is in this buffer.

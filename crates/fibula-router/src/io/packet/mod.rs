@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 
 use crate::kernel::gate::Sieve;
 use crate::kernel::sys::{self, Slots};
+use crate::packet::ethernet::{self, Tag};
 
 use super::{BURST, Offload, Received};
 
@@ -38,6 +39,7 @@ const ETH_P_ALL: u16 = 3;
 const KERNEL: u32 = 0;
 const USER: u32 = 1;
 const VLAN_VALID: u32 = 0x10;
+const VLAN_TYPE_VALID: u32 = 0x40;
 const SEND_REQUEST: u32 = 1;
 const WRONG_FORMAT: u32 = 4;
 
@@ -217,7 +219,12 @@ impl Receive {
         let (len, captured) = (u32_of(bytes, field::LEN), u32_of(bytes, field::CAPTURED));
         // Less the four bytes of the status.
         let at = usize::from(u16_of(bytes, field::MAC)).max(4 + VNET) - 4;
-        let tag = (status & VLAN_VALID != 0).then(|| u16_of(bytes, field::TAG));
+        let tag = (status & VLAN_VALID != 0).then(|| {
+            // Before Linux 3.14 there is no EtherType.
+            let has_type = status & VLAN_TYPE_VALID != 0;
+            let ether_type = if has_type { u16_of(bytes, field::TAG + 2) } else { ethernet::VLAN };
+            Tag::new(ether_type, u16_of(bytes, field::TAG))
+        });
         let end = (at + captured as usize).min(bytes.len());
         let (before, frame) = bytes[..end].split_at_mut(at.min(end));
         let offload = before.last_chunk::<VNET>().map_or(Offload::default(), |vnet| offload(vnet, frame));

@@ -43,8 +43,8 @@ const FRAME: usize = 4096;
 const HEADROOM: usize = 256;
 /// Longest frame.
 const LARGEST: usize = FRAME - HEADROOM;
-/// Largest packet that a frame holds after an Ethernet header with a tag.
-pub const MTU: usize = LARGEST - 18;
+/// Largest packet that a frame holds after an Ethernet header with two tags.
+pub const MTU: usize = LARGEST - 22;
 /// Marks a frame that is in no ring.
 const NOBODY: u16 = u16::MAX;
 /// Frames that the kernel sends in one system call. The rest takes another call.
@@ -373,7 +373,7 @@ impl Xdp {
         let Some(socket) = &mut self.outgoing[port] else { return false };
         let held = self.burst[index];
         let start = held.at + packet.start;
-        // The kernel leaves room in front of a frame, so a header that is longer by a tag fits.
+        // The kernel leaves room in front of a frame, so a header that is longer by two tags fits.
         if start % FRAME < header.size() {
             return false;
         }

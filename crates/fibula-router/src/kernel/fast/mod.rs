@@ -22,13 +22,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fibula_bpf::kernel::{GracePeriod, Map, MapKind, Memory, Program, ProgramKind};
-use fibula_bpf::{BpfError, BpfTable, Engine, FollowOptions, Follower, Grace, Options};
+use fibula_bpf::{BpfError, BpfTable, Capability, Engine, FollowOptions, Follower, Grace, Options};
 
 use crate::config::{FAST_PORTS as PORTS, FAST_VRFS as VRFS};
 use crate::count::PortCounters;
 use crate::drops::DropReason;
 use crate::forward::fabric::{Fabric, Vrf};
 use crate::neighbour::Neighbours;
+use crate::packet::ethernet::Tags;
 use tables::{Neighbourhood, Words};
 use text::{CodeListing, Filling};
 
@@ -98,14 +99,6 @@ fn failed(error: BpfError) -> io::Error {
     }
 }
 
-/// Returns whether this thread has CAP_PERFMON (Linux 5.8), or CAP_SYS_ADMIN, which has it in it, as far as the kernel says.
-fn has_perfmon() -> bool {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_none_or(|mask| (mask >> 38 | mask >> 21) & 1 == 1)
-}
-
 /// Returns the processors that there may ever be.
 fn possible_processors() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
@@ -134,7 +127,7 @@ impl Fast {
     /// # Errors
     /// Without CAP_BPF and CAP_NET_ADMIN, on kernels that lack something, and when a table has another engine or no room.
     pub fn new(vrfs: &[Vrf], slots: &[usize]) -> io::Result<Self> {
-        if !has_perfmon() {
+        if !Capability::Perfmon.is_held() {
             return Err(io::Error::other(
                 "CAP_PERFMON is missing: without it the kernel verifies no program that reads packets and maps at variable places",
             ));
@@ -259,7 +252,8 @@ impl Fast {
             let line = fabric.ports.get(number);
             for pair in 0..2048u16 {
                 let interface = |vlan: u16| {
-                    line.and_then(|line| line.interface(vlan)).map_or(0, |interface| u32::from(interface) + 1)
+                    line.and_then(|line| line.interface(Tags::one(vlan)))
+                        .map_or(0, |interface| u32::from(interface) + 1)
                 };
                 let word = interface(2 * pair) | interface(2 * pair + 1) << 16;
                 let place = vlans.word(4 * usize::from(pair));

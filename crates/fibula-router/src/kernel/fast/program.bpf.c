@@ -201,6 +201,14 @@ INLINE int leads_through(__u64 hop, __u64 interface) {
     return SLOW;
 }
 
+/* Returns the length that a header has in two bytes. The verifier of Linux 6.1 takes a number whose bytes were swapped for any number, so
+ * that the mask must not look needless to the compiler. */
+INLINE __u32 length_at(const unsigned char *at) {
+    __u64 length = swap16(*(const __u16 *)at);
+    __asm__ volatile("" : "+r"(length));
+    return length & 0xffff;
+}
+
 INLINE int read_v4(unsigned char *ip, unsigned char *end, struct packet *p) {
     __u32 *words = (__u32 *)ip, fragment, first;
     __u64 sum;
@@ -211,7 +219,7 @@ INLINE int read_v4(unsigned char *ip, unsigned char *end, struct packet *p) {
     sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
-    p->length = swap16(*(__u16 *)(ip + 2));
+    p->length = length_at(ip + 2);
     if (sum != 0xffff || p->length < 20 || ip + p->length > end) {
         return SLOW;
     }
@@ -242,7 +250,7 @@ INLINE int read_v6(unsigned char *ip, unsigned char *end, struct packet *p) {
         return SLOW;
     }
     p->is_v6 = 1;
-    p->length = 40 + swap16(*(__u16 *)(ip + 4));
+    p->length = 40 + length_at(ip + 4);
     if (ip + p->length > end) {
         return SLOW;
     }

@@ -110,12 +110,14 @@ impl Words {
             Urpf::Strict => 1 << 3,
             Urpf::Loose => 1 << 4,
         };
+        // Programs put one tag on: the router sends what leaves with two.
+        let out = out && line.tags.outer().is_none();
         let bits = [(line.up, 0), (out, 1), (out && takes, 2), (is_fast && slot.is_some(), 5)];
         let bits = bits.iter().fold(urpf, |word, &(is_set, bit)| word | u64::from(is_set) << bit);
         let mtu = line.mtu.min(0xffff) as u64;
         bits | (line.port as u64 & 0xff) << 8
             | mtu << 16
-            | u64::from(line.vlan & 0xfff) << 32
+            | u64::from(line.tags.vlan()) << 32
             | (slot.unwrap_or(0) as u64) << 44
     }
 

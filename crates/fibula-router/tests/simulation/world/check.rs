@@ -125,7 +125,7 @@ impl World {
         if !spoiled {
             return;
         }
-        self.fabric = self.hops.all().to_vec();
+        self.fabric = self.in_use();
         let found: Vec<_> = self.verify().iter().map(|difference| difference.place).collect();
         assert_eq!(found, [(vrf, prefix)], "the comparison does not find what is wrong");
         lock(&self.rib).put_back(found, false);
