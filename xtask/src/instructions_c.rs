@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::instructions::once;
+use crate::instructions::Counter;
 use crate::programs::{is_there, output, root, run, target};
 use crate::{End, Outcome};
 
@@ -72,6 +72,6 @@ pub(crate) fn check_answers(programs: &[&Path; 2], kind: &str) -> Outcome {
 
 /// Returns the instructions of a lookup.
 fn per_lookup(program: &Path, kind: &str) -> Outcome<f64> {
-    let [few, many] = PASSES.map(|passes| once(program, kind, passes));
+    let [few, many] = PASSES.map(|passes| Counter::Callgrind.once(program, kind, passes, None));
     Ok((many? as f64 - few? as f64) / (f64::from(PASSES[1] - PASSES[0]) * KEYS))
 }

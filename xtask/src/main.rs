@@ -14,11 +14,15 @@ mod words;
 
 use std::process::ExitCode;
 
+use instructions::{LOOKUPS, NEON, ROUTER};
+
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "\
 cargo xtask instructions [--record]   count the instructions of a lookup by every engine under callgrind, and compare them with
                                       records/instructions.json; --record writes it anew
+cargo xtask instructions-aarch64 [--record]   the same for the kernels of NEON, under QEMU, and records/instructions-aarch64.json
+cargo xtask instructions-router [--record]   the same for a packet through the router, and records/instructions-router.json
 cargo xtask instructions-c            what a call of the C library costs more than the same lookup in Rust; 1 where it is too much
 cargo xtask times-c [--record]        nanoseconds of the same lookups in C and in Rust, in pairs; --record keeps them in records/c.json
 cargo xtask build-cost [--check | --record]
@@ -52,8 +56,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let end = match arguments[..] {
-        ["instructions"] => instructions::compare(),
-        ["instructions", "--record"] => instructions::record(),
+        ["instructions"] => instructions::compare(&LOOKUPS),
+        ["instructions", "--record"] => instructions::record(&LOOKUPS),
+        ["instructions-aarch64"] => instructions::compare(&NEON),
+        ["instructions-aarch64", "--record"] => instructions::record(&NEON),
+        ["instructions-router"] => instructions::compare(&ROUTER),
+        ["instructions-router", "--record"] => instructions::record(&ROUTER),
         ["instructions-c"] => instructions_c::compare(),
         ["times-c"] => times_c::show(),
         ["times-c", "--record"] => times_c::record(),

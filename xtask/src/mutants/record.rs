@@ -56,10 +56,11 @@ struct Record {
     timeout: usize,
     unviable: usize,
     killed_percent: f64,
+    /// Of this run, and with an explanation those that shares since have found, or that are to be run again.
     survivors: Vec<Survivor>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Survivor {
     mutant: String,
@@ -80,22 +81,25 @@ impl Record {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Returns the record of these fates; explanations are those of `before`.
+    /// Returns the record of these fates; explanations are those of `before`, also of mutants that `is_left` says have no result yet.
     fn new(
         folder: &str,
         seed: Option<u64>,
         [mutants, sampled]: [usize; 2],
         fates: &BTreeMap<&str, Fate>,
+        is_left: impl Fn(&str) -> bool,
         before: Option<&Self>,
     ) -> Self {
         let count = |fate| fates.values().filter(|&&one| one == fate).count();
         let (caught, missed) = (count(Fate::Caught), count(Fate::Missed));
         let old = before.map_or(&[][..], |record| &record.survivors);
         let why = |name: &str| old.iter().find(|one| one.mutant == name).map(|one| one.why.clone());
-        let survivors = fates
-            .iter()
-            .filter(|&(_, &fate)| fate == Fate::Missed)
+        let survived = fates.iter().filter(|&(_, &fate)| fate == Fate::Missed);
+        let survivors = survived
             .map(|(&name, _)| Survivor { mutant: name.to_owned(), why: why(name).unwrap_or_default() });
+        let left = old.iter().filter(|one| !one.why.is_empty() && is_left(&one.mutant)).cloned();
+        let mut survivors: Vec<_> = survivors.chain(left).collect();
+        survivors.sort_by(|one, other| one.mutant.cmp(&other.mutant));
         Self {
             folder: folder.to_owned(),
             commit: String::new(),
@@ -109,17 +113,14 @@ impl Record {
             timeout: count(Fate::Timeout),
             unviable: count(Fate::Unviable),
             killed_percent: percent(caught, caught + missed),
-            survivors: survivors.collect(),
+            survivors,
         }
     }
 
     /// Prints the verdict and returns whether it is good.
     fn judge(&self) -> bool {
-        let Self { folder, sampled, run, timeout, killed_percent, survivors, .. } = self;
-        println!(
-            "{folder}: {run} of {sampled} run, {killed_percent:?} % killed, {} survived",
-            survivors.len()
-        );
+        let Self { folder, sampled, run, missed, timeout, killed_percent, survivors, .. } = self;
+        println!("{folder}: {run} of {sampled} run, {killed_percent:?} % killed, {missed} survived");
         let unexplained: Vec<_> = survivors.iter().filter(|survivor| survivor.why.is_empty()).collect();
         for survivor in &unexplained {
             println!("  no explanation: {}", survivor.mutant);
@@ -151,9 +152,33 @@ fn before(folder: &Folder) -> Outcome<Option<Record>> {
 
 /// Prints what became of a share of a folder's mutants, and returns whether all were run and every survivor is explained in the record.
 pub(super) fn judge_share(folder: &Folder, chosen: usize, fates: &BTreeMap<&str, Fate>) -> Outcome<bool> {
-    let record = Record::new(folder.name, None, [chosen, chosen], fates, before(folder)?.as_ref());
+    let record = Record::new(folder.name, None, [chosen, chosen], fates, |_| false, before(folder)?.as_ref());
     record.judge();
     Ok(record.run == chosen && record.survivors.iter().all(|survivor| !survivor.why.is_empty()))
+}
+
+/// Writes the record of the shares of a folder that were run, for the explanations of their survivors. A record of a whole run stays,
+/// and only gets the survivors that it has not, and loses those that a test has caught since.
+pub(super) fn write_part(
+    folder: &Folder,
+    chosen: &Chosen,
+    counts: [usize; 2],
+    fates: &BTreeMap<&str, Fate>,
+    is_left: impl Fn(&str) -> bool,
+) -> Outcome {
+    match before(folder)? {
+        Some(mut whole) if whole.run == whole.sampled => {
+            let part = Record::new(folder.name, None, counts, fates, |_| false, Some(&whole));
+            let is_caught =
+                |one: &Survivor| fates.get(&*one.mutant).is_some_and(|&fate| fate == Fate::Caught);
+            whole.survivors.retain(|one| !is_caught(one));
+            let is_new = |one: &Survivor| whole.survivors.iter().all(|other| other.mutant != one.mutant);
+            let new: Vec<_> = part.survivors.into_iter().filter(is_new).collect();
+            whole.survivors.extend(new);
+            Ok(std::fs::write(Record::path(folder.name), whole.text()?)?)
+        }
+        _ => write_record(folder, chosen, counts, fates, is_left).map(|_| ()),
+    }
 }
 
 /// Writes the record of a folder, and returns whether it is good: all chosen mutants were run, enough were killed, every survivor is
@@ -164,15 +189,25 @@ pub(super) fn write(
     counts: [usize; 2],
     fates: &BTreeMap<&str, Fate>,
 ) -> Outcome<bool> {
+    Ok(write_record(folder, chosen, counts, fates, |_| false)?.judge())
+}
+
+fn write_record(
+    folder: &Folder,
+    chosen: &Chosen,
+    counts: [usize; 2],
+    fates: &BTreeMap<&str, Fate>,
+    is_left: impl Fn(&str) -> bool,
+) -> Outcome<Record> {
     let path = Record::path(folder.name);
     let before = before(folder)?;
     let seed = (!chosen.all).then_some(chosen.seed);
-    let mut record = Record::new(folder.name, seed, counts, fates, before.as_ref());
+    let mut record = Record::new(folder.name, seed, counts, fates, is_left, before.as_ref());
     let commit = output(Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()))?;
     record.commit = commit.trim().to_owned();
     record.date = output(Command::new("date").arg("+%F"))?.trim().to_owned();
     std::fs::write(&path, record.text()?)?;
-    Ok(record.judge())
+    Ok(record)
 }
 
 #[cfg(test)]
@@ -200,13 +235,21 @@ mod tests {
     fn explanations_are_kept() {
         let fates =
             BTreeMap::from([("x: a", Fate::Missed), ("x: b", Fate::Caught), ("x: c", Fate::Unviable)]);
-        let mut before = Record::new("net", None, [3, 3], &fates, None);
+        let mut before = Record::new("net", None, [3, 3], &fates, |_| false, None);
         assert_eq!((before.run, before.caught, before.missed, before.unviable), (3, 1, 1, 1));
         assert_eq!(before.killed_percent, 50.0);
         assert!(!before.judge());
         before.survivors[0].why = "equivalent".to_owned();
-        let after = Record::new("net", Some(1), [3, 3], &fates, Some(&before));
-        assert_eq!(after.survivors, before.survivors);
+        let after = |fates: &BTreeMap<&str, Fate>, is_left: fn(&str) -> bool| {
+            Record::new("net", Some(1), [3, 3], fates, is_left, Some(&before)).survivors
+        };
+        assert_eq!(after(&fates, |_| false), before.survivors);
+        // It is to be run again, it is caught, or there is no such mutant any more.
+        let fewer = BTreeMap::from([("x: b", Fate::Caught)]);
+        assert_eq!(after(&fewer, |name| name == "x: a"), before.survivors);
+        let caught = BTreeMap::from([("x: a", Fate::Caught)]);
+        assert_eq!(after(&caught, |_| false), []);
+        assert_eq!(after(&fewer, |_| false), []);
     }
 
     #[test]
@@ -214,8 +257,9 @@ mod tests {
         let names: Vec<String> = (0..40).map(|number| format!("x: {number}")).collect();
         let mut fates: BTreeMap<&str, Fate> =
             names.iter().map(|name| (name.as_str(), Fate::Caught)).collect();
-        let good =
-            |sampled, fates: &BTreeMap<_, _>| Record::new("net", None, [50, sampled], fates, None).judge();
+        let good = |sampled, fates: &BTreeMap<_, _>| {
+            Record::new("net", None, [50, sampled], fates, |_| false, None).judge()
+        };
         assert!(good(40, &fates));
         assert!(!good(41, &fates));
         for name in &names[..3] {

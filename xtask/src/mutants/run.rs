@@ -1,6 +1,6 @@
 //! A run of cargo-mutants over a small crate, and what is kept of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -41,7 +41,7 @@ struct Place {
 }
 
 /// What a mutant's result depends on: the function that is changed, and all code with its tests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     function: String,
     tests: String,
@@ -65,6 +65,10 @@ impl Kept {
         }
     }
 }
+
+/// Kept beside the outcomes, so that those of a run that was stopped count: by the name that cargo-mutants gives a mutant, ours and its
+/// stamp.
+type Started = BTreeMap<String, (String, Stamp)>;
 
 /// The outcomes that cargo-mutants writes.
 #[derive(Deserialize)]
@@ -92,6 +96,8 @@ struct Named {
 type Mutants = BTreeMap<String, Mutant>;
 type Results = BTreeMap<String, Kept>;
 
+const STARTED: &str = "started.json";
+
 /// Runs the tests of a folder in its small crate, without a mutant.
 pub(super) fn check(folder: &Folder) -> Outcome {
     let place = folder.small.generate()?;
@@ -111,6 +117,12 @@ pub(super) fn run(folder: &Folder, chosen: &Chosen) -> Outcome<bool> {
         Ok(text) if !chosen.fresh => serde_json::from_str(&text)?,
         _ => Results::new(),
     };
+    let output = work().join(format!("out-{}", folder.name));
+    if !chosen.fresh {
+        // Of a run that was stopped, or that failed and said so.
+        let _ = absorb(&mut results, &output);
+        keep(&state, &results)?;
+    }
     let stamps = stamps(&place, &everything)?;
     let current =
         |results: &Results, name: &str| results.get(name).is_some_and(|kept| kept.holds(&stamps[name]));
@@ -125,19 +137,25 @@ pub(super) fn run(folder: &Folder, chosen: &Chosen) -> Outcome<bool> {
         missing.len()
     );
     if !missing.is_empty() {
-        let output = work().join(format!("out-{}", folder.name));
-        let ended =
-            mutate(folder, &place, &output, missing.iter().map(|&name| everything[name].name.as_str()));
+        let all = everything
+            .iter()
+            .map(|(name, mutant)| (mutant.name.clone(), (name.clone(), stamps[name].clone())));
+        let mutants: Vec<&Mutant> = missing.iter().map(|&name| &everything[name]).collect();
+        let ended = mutate(&place, &output, folder.tests, &all.collect(), &mutants);
         // The sources are as they were, and what was found is kept, even if the run ended early.
         folder.small.generate()?;
-        absorb(&mut results, &output, &everything, &stamps)?;
-        fs::write(&state, serde_json::to_string_pretty(&results)? + "\n")?;
+        absorb(&mut results, &output)?;
+        keep(&state, &results)?;
         ended?;
     }
     if step > 1 && wanted.iter().any(|name| !current(&results, name)) {
-        // The record waits for the other shares.
+        // The record is that of the shares so far.
         let fates =
             shared.iter().filter(|name| current(&results, name)).map(|&name| (name, results[name].outcome));
+        let all = wanted.iter().filter(|name| current(&results, name));
+        let all = all.map(|&name| (name, results[name].outcome)).collect();
+        let is_left = |name: &str| everything.contains_key(name) && !current(&results, name);
+        record::write_part(folder, chosen, [everything.len(), wanted.len()], &all, is_left)?;
         return record::judge_share(folder, shared.len(), &fates.collect());
     }
     let done = wanted.iter().filter(|name| current(&results, name));
@@ -145,20 +163,26 @@ pub(super) fn run(folder: &Folder, chosen: &Chosen) -> Outcome<bool> {
     record::write(folder, chosen, [everything.len(), wanted.len()], &fates)
 }
 
-/// Runs cargo-mutants for the mutants of these names.
-fn mutate<'a>(folder: &Folder, place: &Path, output: &Path, names: impl Iterator<Item = &'a str>) -> Outcome {
+fn keep(state: &Path, results: &Results) -> Outcome {
+    Ok(fs::write(state, serde_json::to_string_pretty(results)? + "\n")?)
+}
+
+/// Runs cargo-mutants for these mutants.
+fn mutate(place: &Path, output: &Path, tests: &[&str], all: &Started, mutants: &[&Mutant]) -> Outcome {
     if output.exists() {
         fs::remove_dir_all(output)?;
     }
     fs::create_dir_all(output)?;
-    let file =
-        if folder.under.ends_with('/') { format!("{}**", folder.under) } else { folder.under.to_owned() };
+    fs::write(output.join(STARTED), serde_json::to_string(all)?)?;
     let mut command = cargo_mutants(place);
-    command.arg("--in-place").arg(format!("--file={file}")).arg("--output").arg(output);
+    command.arg("--in-place").arg("--output").arg(output);
+    // cargo-mutants deletes fields of structs whatever names are asked for: not in other files, then.
+    let files: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
+    command.args(files.iter().map(|file| format!("--file={file}")));
     command.arg("--minimum-test-timeout=20").arg("--cargo-arg=--lib");
-    command.args(names.map(|name| format!("--re=^{}$", regex::escape(name))));
-    if !folder.tests.is_empty() {
-        command.args(["--", "--"]).args(folder.tests);
+    command.args(mutants.iter().map(|mutant| format!("--re=^{}$", regex::escape(&mutant.name))));
+    if !tests.is_empty() {
+        command.args(["--", "--"]).args(tests);
     }
     let status = command.status()?;
     // 0: all caught; 2 and 3: some missed or timed out.
@@ -234,16 +258,13 @@ fn stamps(place: &Path, everything: &Mutants) -> Outcome<BTreeMap<String, Stamp>
     everything.iter().map(|(name, mutant)| Ok((name.clone(), stamp(mutant)?))).collect()
 }
 
-/// Takes the results that cargo-mutants has found so far.
-fn absorb(
-    results: &mut Results,
-    output: &Path,
-    everything: &Mutants,
-    stamps: &BTreeMap<String, Stamp>,
-) -> Outcome {
-    let Ok(text) = fs::read_to_string(output.join("mutants.out/outcomes.json")) else { return Ok(()) };
-    let names: HashMap<&str, &str> =
-        everything.iter().map(|(name, mutant)| (mutant.name.as_str(), name.as_str())).collect();
+/// Takes the results that cargo-mutants has found so far, in this run or in one that was stopped.
+fn absorb(results: &mut Results, output: &Path) -> Outcome {
+    let read = |name| fs::read_to_string(output.join(name));
+    let (Ok(started), Ok(text)) = (read(STARTED), read("mutants.out/outcomes.json")) else {
+        return Ok(());
+    };
+    let started: Started = serde_json::from_str(&started)?;
     for Ended { scenario, summary } in serde_json::from_str::<Outcomes>(&text)?.outcomes {
         match scenario {
             Scenario::Baseline if summary != "Success" => {
@@ -252,9 +273,10 @@ fn absorb(
             }
             Scenario::Baseline => {}
             Scenario::Mutant(mutant) => {
-                if let (Some(&name), Some(outcome)) = (names.get(mutant.name.as_str()), Fate::of(&summary)) {
-                    let Stamp { function, tests } = stamps[name].clone();
-                    results.insert(name.to_owned(), Kept { function, outcome, tests });
+                if let (Some((name, stamp)), Some(outcome)) = (started.get(&mutant.name), Fate::of(&summary))
+                {
+                    let Stamp { function, tests } = stamp.clone();
+                    results.insert(name.clone(), Kept { function, outcome, tests });
                 }
             }
         }
@@ -292,6 +314,29 @@ mod tests {
         assert!(!kept(Fate::Missed).holds(&stamp("f", "u")));
         assert!(kept(Fate::Caught).holds(&stamp("f", "u")));
         assert!(!kept(Fate::Timeout).holds(&stamp("g", "t")));
+    }
+
+    #[test]
+    fn outcomes_of_a_run_that_was_stopped_count() {
+        let output = std::env::temp_dir().join(format!("fibula-mutants-{}", std::process::id()));
+        let mut results = Results::new();
+        absorb(&mut results, &output).unwrap();
+        assert!(results.is_empty(), "there was no run");
+        fs::create_dir_all(output.join("mutants.out")).unwrap();
+        let stamp = Stamp { function: "f".to_owned(), tests: "t".to_owned() };
+        let started = [("src/a.rs:1:1: x", "a"), ("src/a.rs:2:1: x", "b")];
+        let started = started.map(|(name, ours)| (name.to_owned(), (ours.to_owned(), stamp.clone())));
+        fs::write(output.join(STARTED), serde_json::to_string(&Started::from(started)).unwrap()).unwrap();
+        let text = r#"{"outcomes": [
+            {"scenario": {"Mutant": {"name": "src/a.rs:1:1: x"}}, "summary": "MissedMutant"},
+            {"scenario": {"Mutant": {"name": "src/b.rs:9:1: y"}}, "summary": "CaughtMutant"}
+        ]}"#;
+        fs::write(output.join("mutants.out/outcomes.json"), text).unwrap();
+        absorb(&mut results, &output).unwrap();
+        fs::remove_dir_all(&output).unwrap();
+        assert_eq!(results.len(), 1);
+        let kept = &results["a"];
+        assert!(kept.outcome == Fate::Missed && kept.holds(&stamp));
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub struct Exhibit {
     /// The paper's conclusions from it.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// The findings of the committed records that differ from the paper, and why: each in a few sentences.
+    /// The findings of the committed records that differ from the paper, and why: each in a few sentences. Their figures come from
+    /// the record: `[=0]` is what the first of the claims found, and `[=ROW|COLUMN]` a value. `verdict::findings` fills them in.
     #[serde(default)]
     pub findings: Vec<String>,
 }

@@ -6,7 +6,7 @@ use super::chart::rows;
 use super::definition::{Exhibit, ExhibitColumn, Paper};
 use super::record::{PaperRecord, Point};
 use super::report::{notes, number};
-use super::verdict::{Tally, Verdict};
+use super::verdict::{self, Tally, Verdict};
 
 /// Returns an exhibit as a section of Markdown: its published rows, and those that were measured. Columns that `leave_out` names
 /// are left out, such as times, which differ from run to run.
@@ -88,11 +88,12 @@ pub fn findings(paper: &Paper, record: &PaperRecord) -> String {
         "{}\n\n| conclusion | from | published | here | verdict |\n|---|---|---|---|---|\n{rows}",
         wrapped(&tally.to_string())
     );
-    if paper.exhibits.iter().any(|exhibit| !exhibit.findings.is_empty()) {
+    let found = |exhibit| verdict::findings(exhibit, &record.points(exhibit));
+    if paper.exhibits.iter().any(|exhibit| !found(exhibit).is_empty()) {
         text.push_str("What this record finds otherwise than the paper, and why:\n\n");
     }
     for exhibit in &paper.exhibits {
-        for finding in &exhibit.findings {
+        for finding in found(exhibit) {
             let finding = wrapped(&format!("- **{}.** {finding}", exhibit.called()));
             let _ = writeln!(text, "{}\n", finding.replace('\n', "\n  "));
         }

@@ -8,7 +8,7 @@ use fibula_workload::page;
 use super::chart::{rows, svg};
 use super::definition::{Exhibit, ExhibitColumn, Paper};
 use super::record::{PaperRecord, Point};
-use super::verdict::{Ratio, Verdict};
+use super::verdict::{Ratio, Verdict, findings};
 
 /// Returns the page of a record. `command` measures it again.
 #[must_use]
@@ -123,8 +123,8 @@ fn section(page: &mut String, exhibit: &Exhibit, record: &PaperRecord) {
     for note in notes(exhibit, points, record) {
         let _ = writeln!(page, "<li>{}</li>", escape(&note));
     }
-    for finding in &exhibit.findings {
-        let _ = writeln!(page, "<li>In the committed record: {}</li>", escape(finding));
+    for finding in findings(exhibit, points) {
+        let _ = writeln!(page, "<li>{}</li>", escape(&finding));
     }
     page.push_str("</ul>\n");
 }

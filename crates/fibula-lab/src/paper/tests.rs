@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::definition::{Expected, Judge, OURS};
 use super::record::FinishedPart;
-use super::verdict::{JudgedRange, Tally};
+use super::verdict::{JudgedRange, Tally, findings as findings_of};
 use super::*;
 
 fn settings() -> Settings {
@@ -381,6 +381,34 @@ fn about_new(published: &str, is: Expected) -> Claim {
 
 fn between(row: &str, [low, value, high]: [f64; 3]) -> Point {
     Point { low: Some(low), high: Some(high), ..Point::new(row, "new", value) }
+}
+
+/// The figures before "times" in a finding: each must be a place of the record.
+fn ratios_by_hand(finding: &str) -> Vec<&str> {
+    let words: Vec<&str> = finding.split_whitespace().collect();
+    words
+        .windows(2)
+        .filter(|pair| pair[1].starts_with("times") && pair[0].parse::<f64>().is_ok())
+        .map(|pair| pair[0])
+        .collect()
+}
+
+#[test]
+fn findings_take_their_figures_from_the_record() {
+    assert_eq!(ratios_by_hand("it is 7 to 11 times as fast, and [=0] times as fast"), ["11"]);
+    for paper in papers() {
+        for exhibit in &paper.exhibits {
+            for finding in &exhibit.findings {
+                assert!(ratios_by_hand(finding).is_empty(), "{}: {finding}", exhibit.title);
+            }
+        }
+    }
+    let mut exhibit = find("planb").unwrap().exhibits[0].clone();
+    exhibit.claims = vec![about_new("1 to 2", Expected::Near([1.0, 2.0]))];
+    exhibit.findings = vec!["is [=0] here, and [=a|new] in a".to_owned(), "is [=b|old]".to_owned()];
+    let points = [between("a", [1.0, 1.5, 2.0]), between("b", [2.0, 3.0, 4.0])];
+    let found = findings_of(&exhibit, &points.iter().collect::<Vec<_>>());
+    assert_eq!(found, ["is 1.50 to 3 here, and 1.50 in a"]);
 }
 
 #[test]

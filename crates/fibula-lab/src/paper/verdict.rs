@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::definition::{At, Claim, Judge, OURS};
+use super::definition::{At, Claim, Exhibit, Judge, OURS};
 use super::record::Point;
 use crate::bench::Interval;
 
@@ -135,6 +135,17 @@ impl Verdict {
         }
     }
 
+    /// Returns the values that a claim was judged by, if there are any.
+    fn range(&self) -> Option<&JudgedRange> {
+        match self {
+            Self::Reproduced(found)
+            | Self::NotReproduced(found, _)
+            | Self::Undecided(found)
+            | Self::ByConstruction(found, _) => Some(found),
+            Self::Missing(_) => None,
+        }
+    }
+
     fn unmeasured() -> Self {
         Self::Missing("its values are missing".to_owned())
     }
@@ -163,6 +174,33 @@ impl Verdict {
             Self::Missing(why) => (String::new(), format!("not measured: {why}")),
         }
     }
+}
+
+/// Returns the findings of an exhibit with the figures of a record in their places. One that has a place without a value is left out:
+/// the record does not say it.
+pub(super) fn findings(exhibit: &Exhibit, points: &[&Point]) -> Vec<String> {
+    let place = |place: &str| {
+        let number = super::report::number;
+        if let Some((row, column)) = place.split_once('|') {
+            let point = points.iter().find(|point| point.row == row && point.column == column)?;
+            return Some(number(point.value?));
+        }
+        let verdict = Verdict::of(exhibit.claims.get(place.parse::<usize>().ok()?)?, points);
+        let JudgedRange { least, most, .. } = *verdict.range()?;
+        let (least, most) = (number(least), number(most));
+        Some(if least == most { least } else { format!("{least} to {most}") })
+    };
+    let filled = |finding: &String| {
+        let mut parts = finding.split("[=");
+        let mut text = parts.next()?.to_owned();
+        for part in parts {
+            let (name, rest) = part.split_once(']')?;
+            text.push_str(&place(name)?);
+            text.push_str(rest);
+        }
+        Some(text)
+    };
+    exhibit.findings.iter().filter_map(filled).collect()
 }
 
 /// How many conclusions of a paper have each verdict. Those that are this project's own do not count.

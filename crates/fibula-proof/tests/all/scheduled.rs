@@ -95,6 +95,18 @@ fn pair(result: &str, done: &str) -> (String, String) {
     (result.to_owned(), done.to_owned())
 }
 
+/// README.md says from when on.
+#[test]
+fn runs_of_scheduled_parts_say_how_much_they_were() {
+    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/scheduled.toml");
+    let record: toml::Table = fs::read_to_string(record).unwrap().parse().unwrap();
+    assert!(record.len() > 40);
+    for (part, run) in record {
+        let day = run["date"].as_str().unwrap();
+        assert!(day <= "2026-11-27" || run.get("done").is_some(), "{part} of {day}");
+    }
+}
+
 #[test]
 fn pieces_of_scheduled_parts_resume_on_the_same_tree() {
     let repository = Repository::new("scheduled-resume");

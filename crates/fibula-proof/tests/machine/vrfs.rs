@@ -1,4 +1,4 @@
-//! VRFs: every pair of small tables beside each other, every small change, and many VRFs that come and go.
+//! Tests VRFs in pairs of small tables, through small changes of every third table, and while many come and go.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

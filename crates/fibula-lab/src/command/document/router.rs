@@ -49,6 +49,9 @@ pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
             let chart = veth(&mut section, &record, &name)?;
             files.push((format!("docs/{name}"), chart));
         }
+        if let Some(record) = read(&folder.join("xdp.json"))? {
+            xdp(&mut section, &record)?;
+        }
         // A machine may have other records alone.
         if !section.is_empty() {
             write!(text, "\n## {machine}\n{section}")?;
@@ -155,6 +158,41 @@ fn stages(text: &mut String, record: &Value) -> Result<(), Box<dyn Error>> {
         writeln!(text, "| testpmd, {way} | {cores} | {cores} | {rate} | {rate} |")?;
     }
     writeln!(text, "\n`netlab/measure-stages records/router/MACHINE/stages.json IPV4-TABLE IPV6-TABLE`")?;
+    Ok(())
+}
+
+/// Ways of forwarding in the kernel, with frames that are made there.
+fn xdp(text: &mut String, record: &Value) -> Result<(), Box<dyn Error>> {
+    let routes = format!(
+        "{} IPv4 routes, {} destinations, five runs of {} s",
+        record["ipv4_routes"], record["flows"], record["seconds_each"]
+    );
+    head(text, "Packets a second in the kernel over veth", record, &routes)?;
+    writeln!(
+        text,
+        "The kernel makes the frames, and one processor makes, forwards and drops them, so that no way is slower than its frames. \
+         Those of `kernel` go up to IP, and the others to a driver's program.\n"
+    )?;
+    writeln!(text, "| way | bytes | packets/s, median | least | most | lost | of xdp-lpm-trie |")?;
+    writeln!(text, "|---|--:|--:|--:|--:|--:|--:|")?;
+    let rows = || record["measured"].as_array().into_iter().flatten();
+    let trie = |size: &Value| {
+        rows().find(|row| row["way"] == "xdp-lpm-trie" && row["size"] == *size)?["pps"].as_f64()
+    };
+    for row in rows() {
+        let (way, size, pps) = (row["way"].as_str().unwrap_or("?"), &row["size"], &row["pps"]);
+        let ratio = match (pps.as_f64(), trie(size)) {
+            (Some(rate), Some(trie)) => format!("{:.2}", rate / trie),
+            _ => String::new(),
+        };
+        let lost = row["lost"].as_f64().ok_or("a way without the share that was lost")? * 100.0;
+        writeln!(
+            text,
+            "| {way} | {size} | {pps} | {} | {} | {lost:.2} % | {ratio} |",
+            row["pps_least"], row["pps_most"]
+        )?;
+    }
+    writeln!(text, "\n`TABLE=FILE GENERATOR=live netlab/measure records/router/MACHINE/xdp.json`, as root")?;
     Ok(())
 }
 
