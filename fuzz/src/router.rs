@@ -11,20 +11,22 @@ use fibula_router::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Urpf
 use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::memory::Memory;
 use fibula_router::neighbour::Key;
-use fibula_router::packet::ethernet::Mac;
+use fibula_router::packet::ethernet::{Mac, Tags, VLAN_OUTER};
 
-fn interface(number: u8, vlan: u16, urpf: Urpf, kernel: bool) -> Interface {
+fn interface(number: u8, tags: Tags, urpf: Urpf, kernel: bool) -> Interface {
     Interface {
         name: number.to_string(),
         port: usize::from(number),
-        vlan,
+        tags,
         mac: Mac([2, 0, 0, 0, 0, 0xf0 + number]),
+        virtual_macs: vec![Mac([0, 0, 0x5e, 0, 1, number])],
         mtu: 1280 + usize::from(number),
         v4: vec![(0x0a00_00fe | u32::from(number) << 8, 24)],
         v6: vec![(0x2001_0db8 << 96 | u128::from(number) << 64 | 0xfe, 64), (0xfe80 << 112 | 0xfe, 64)],
         vrf: 0,
         urpf,
         kernel,
+        machine: None,
         up: true,
         missing: false,
     }
@@ -60,16 +62,22 @@ fn fabric() -> Fabric {
         Hop::Blackhole,
         Hop::Local,
     ];
-    let mut ports = vec![Port::new("0", false), Port::new("1", true), Port::new("2", false)];
-    ports[0].attach(0, 0);
-    ports[1].attach(0, 1);
-    ports[2].attach(10, 2);
+    let mut ports =
+        vec![Port::new("0", false), Port::new("1", true), Port::new("2", false), Port::new("3", false)];
+    // The machine's side of the interface with two tags.
+    ports[3].machine_of = Some(3);
+    let nested = Tags::two(VLAN_OUTER, 100, 7);
+    ports[0].attach(Tags::NONE, 0);
+    ports[1].attach(Tags::NONE, 1);
+    ports[2].attach(Tags::one(10), 2);
+    ports[2].attach(nested, 3);
     Fabric {
         ports,
         interfaces: vec![
-            interface(0, 0, Urpf::Off, false),
-            interface(1, 0, Urpf::Strict, true),
-            interface(2, 10, Urpf::Loose, false),
+            interface(0, Tags::NONE, Urpf::Off, false),
+            interface(1, Tags::NONE, Urpf::Strict, true),
+            interface(2, Tags::one(10), Urpf::Loose, false),
+            Interface { port: 2, machine: Some(3), ..interface(3, nested, Urpf::Off, true) },
         ],
         vrfs: vec![Vrf { name: "default".into(), table: TABLE.clone() }],
         hops: std::iter::once(None).chain(hops.map(Some)).collect(),
@@ -79,11 +87,11 @@ fn fabric() -> Fabric {
 }
 
 pub(crate) fn forward(mut bytes: &[u8]) {
-    let counters: Arc<[PortCounters]> = (0..3).map(|_| PortCounters::default()).collect();
+    let counters: Arc<[PortCounters]> = (0..4).map(|_| PortCounters::default()).collect();
     let shared = Shared::new(fabric(), Default::default());
     shared.own.set([Key::v6(0, 0x2001_0db8 << 96 | 0xfe), Key::v6(2, 0xfe80 << 112 | 0xfe)].into_iter());
     let mut worker = Worker::new(shared, Arc::clone(&counters)).expect("memory for a worker");
-    let mut io = Memory::new(3);
+    let mut io = Memory::new(4);
     let mut now_ns = 0;
     while let Some((&[head, low, high], rest)) = bytes.split_first_chunk::<3>() {
         let len = usize::from(u16::from_le_bytes([low, high])).min(rest.len());

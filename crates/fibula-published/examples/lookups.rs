@@ -22,7 +22,8 @@ const ROUTES: usize = 20_000;
 /// Keys of a pass.
 const KEYS: usize = 1 << 13;
 /// Instruction sets and batches that are counted; 1 is one key a call. Valgrind knows no AVX-512.
-const COUNTED: [(Isa, usize); 3] = [(Isa::Scalar, 1), (Isa::Scalar, 256), (Isa::Avx2, 256)];
+const COUNTED: [(Isa, usize); 5] =
+    [(Isa::Scalar, 1), (Isa::Scalar, 256), (Isa::Avx2, 256), (Isa::Neon, 1), (Isa::Neon, 256)];
 
 fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -40,7 +40,7 @@ pub mod engines;
 pub mod machine;
 pub mod measure;
 pub mod page;
-pub mod probe;
+pub use fibula::auto::probe;
 pub mod random;
 pub mod replay;
 pub mod table;
