@@ -688,14 +688,7 @@ impl Kept {
         let refused = |link: &Link| machine_error(format!("taking up {}", link.name));
         for &(at, _) in &programs {
             let (port, link) = &mut ready[at];
-            let until = Instant::now() + RELEASE;
-            // The kernel frees the queues of a closed socket a little later.
-            while let Err(error) = port.bind(link, self.opener.as_mut(), &self.mailboxes) {
-                if error.kind() != io::ErrorKind::ResourceBusy || Instant::now() > until {
-                    return Err(refused(link)(error));
-                }
-                std::thread::sleep(Duration::from_micros(100));
-            }
+            port.bind(link, self.opener.as_mut(), &self.mailboxes).map_err(refused(link))?;
         }
         // Sockets of all ports first, because a packet may leave by any of them.
         ready.iter().for_each(|(port, _)| port.wait(&self.mailboxes));

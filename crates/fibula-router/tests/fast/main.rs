@@ -13,7 +13,9 @@ mod support;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use fibula_router::io::xdp;
 use fibula_router::kernel::filter::Filter;
 use fibula_router::neighbour::{Key, Limits};
 use fibula_router::packet::flow::FlowHash;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         trial("groups", groups),
         trial("rules", rules),
         gate_trial(),
+        trial("sockets", sockets),
     ];
     for seed in 0..3 {
         trials.push(trial(&format!("random/{seed}"), move || random_frames(seed, None, 2000).map(drop)));
@@ -70,6 +73,29 @@ fn no_bpf() -> Option<String> {
 
 fn bench(fault: Option<Fault>) -> Result<Bench, String> {
     Bench::new(fault).map_err(|error| error.to_string())
+}
+
+/// A queue that is freed a little later, as the kernel frees those of a router that has ended, is waited for; one that is not is refused.
+/// The device is the loopback, to which no program is attached here.
+fn sockets() -> Result<(), String> {
+    const LOOPBACK: u32 = 1;
+    let port = xdp::Wanted { port: 0, frames: 64, queues: 1, senders: vec![] };
+    let new = || xdp::Opener::new(std::slice::from_ref(&port), 1, None).map_err(|error| error.to_string());
+    let (mut former, _former_ends, _) = new()?;
+    let held = former.open(&port, LOOPBACK).map_err(|error| format!("the first socket: {error}"))?;
+    let (mut opener, _ends, _) = new()?;
+    match opener.open(&port, LOOPBACK) {
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
+        Err(error) => return Err(format!("of a queue that is taken: {error}")),
+        Ok(_) => return Err("a queue has two sockets".into()),
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(held);
+        });
+        opener.open(&port, LOOPBACK).map(drop).map_err(|error| format!("after the other: {error}"))
+    })
 }
 
 /// Every frame of the golden cases.

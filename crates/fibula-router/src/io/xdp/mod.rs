@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use crate::kernel::sys::{self, Frames, Ring};
 
@@ -41,6 +42,9 @@ const NEED_WAKEUP: u16 = 8;
 const FRAME: usize = 4096;
 /// Offset at which a frame made by this side begins. It is the same as for frames received by the kernel.
 const HEADROOM: usize = 256;
+/// How long the kernel may take to free the queue of a closed socket. It does so after the socket is closed, also if its process has
+/// ended (net/xdp/xsk_buff_pool.c, xp_put_pool).
+const RELEASE: Duration = Duration::from_secs(2);
 /// Longest frame.
 const LARGEST: usize = FRAME - HEADROOM;
 /// Largest packet that a frame holds after an Ethernet header with two tags.
@@ -198,7 +202,7 @@ impl Opener {
     ///
     /// # Errors
     /// Without CAP_NET_RAW, without memory that may be locked, and when the device is gone or down, has no such queue or has a
-    /// socket there.
+    /// socket there for two seconds more.
     pub fn open(&mut self, port: &Wanted, device: u32) -> io::Result<Sockets> {
         self.forget(port.port);
         let ends = |count: usize| -> Vec<Ends> { (0..count).map(|_| Ends::default()).collect() };
@@ -210,7 +214,15 @@ impl Opener {
             let memory = &mut self.memories[memory];
             let queue = Queue { device, queue: number as u32, frames: port.frames };
             let other = memory.sockets.iter().find_map(|socket| socket.1.upgrade());
-            let (incoming, outgoing) = open(&queue, &memory.frames, other.as_deref())?;
+            let until = Instant::now() + RELEASE;
+            let (incoming, outgoing) = loop {
+                match open(&queue, &memory.frames, other.as_deref()) {
+                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < until => {
+                        std::thread::sleep(Duration::from_micros(100));
+                    }
+                    done => break done?,
+                }
+            };
             memory.sockets.push((port.port, Arc::downgrade(&incoming.fd)));
             sockets.descriptors.push((queue.queue, incoming.fd.as_raw_fd()));
             sockets.receivers[thread].incoming.push(incoming);
