@@ -24,7 +24,7 @@ const PATIENCE_VERIFY: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AskError {
-    /// No router answers at this socket, or its answer ends early.
+    /// No router answers at this socket, or not in time, or its answer ends early.
     NoAnswer(PathBuf, io::Error),
     /// The router refused the question, or its answer is something else.
     Answer(AnswerError),
@@ -33,6 +33,11 @@ pub enum AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // The system's words for it are of a resource that is unavailable.
+            Self::NoAnswer(socket, error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let socket = socket.display();
+                write!(f, "the router at {socket} does not answer in time: it is busy, or stopped; ask again")
+            }
             Self::NoAnswer(socket, error) => {
                 let socket = socket.display();
                 write!(f, "no router answers at {socket}: {error}; is one running, and is it yours?")

@@ -72,6 +72,19 @@ fn other_answers_are_errors_that_say_what_is_missing() {
 }
 
 #[test]
+fn a_router_that_is_busy_is_not_called_absent() {
+    let socket = std::env::temp_dir().join(format!("fibula-client-{}-busy", std::process::id()));
+    let _ = std::fs::remove_file(&socket);
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let error = ask::<Stats>(&socket, "stats", Duration::from_millis(20)).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("the router at {} does not answer in time", socket.display())),
+        "{error}"
+    );
+    std::fs::remove_file(&socket).unwrap();
+}
+
+#[test]
 fn a_listing_ends_with_its_last_line() {
     const ROUTE: &str = r#"{"prefix":"10.0.0.0/8","next_hop":"blackhole"}"#;
     const WHOLE: &str = "{\"prefix\":\"10.0.0.0/8\",\"next_hop\":\"blackhole\"}\n{\"routes\":1}\n";
