@@ -1,4 +1,4 @@
-//! Documents name files that exist, and each published crate is where published crates are listed.
+//! Documents name files that exist, each published crate and each feature is where these are listed, and shares of time add up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,4 +73,55 @@ fn published_crates_share_a_version_and_are_listed() {
         );
     }
     assert_eq!(packages.len(), crates.len(), "{packages:?}");
+}
+
+/// The crates and features that the rows of the table of features name, each row's in one text.
+fn listed_features(policy: &str) -> Vec<[&str; 2]> {
+    let section = policy.split_once("\n## Cargo features\n").unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .filter_map(|line| {
+            let mut cells = line.split(" | ");
+            Some([cells.next()?, cells.next()?])
+        })
+        .collect()
+}
+
+#[test]
+fn every_feature_is_in_the_policy() {
+    let read = |path| fs::read_to_string(root().join(path)).unwrap();
+    let policy = read("docs/policy.md");
+    let listed = listed_features(&policy);
+    let mut manifests = published();
+    manifests.push(("fibula-c".to_owned(), read("bindings/c/Cargo.toml")));
+    let mut features = Vec::new();
+    for (name, manifest) in &manifests {
+        let manifest: toml::Table = toml::from_str(manifest).unwrap();
+        let Some(table) = manifest.get("features") else { continue };
+        features.extend(table.as_table().unwrap().keys().map(|feature| [name.clone(), feature.clone()]));
+    }
+    assert!(features.len() > 8, "{features:?}");
+    for [name, feature] in &features {
+        let has = |[names, named]: &[&str; 2]| {
+            names.contains(&format!("`{name}`")) && *named == format!("`{feature}`")
+        };
+        assert!(listed.iter().any(has), "docs/policy.md does not have the feature {feature} of {name}");
+    }
+    for [names, named] in listed.iter().filter(|[_, named]| *named != "none") {
+        let is_there = |[name, feature]: &[String; 2]| {
+            names.contains(&format!("`{name}`")) && *named == format!("`{feature}`")
+        };
+        assert!(features.iter().any(is_there), "{names} has no feature {named}");
+    }
+}
+
+#[test]
+fn the_shares_of_the_steps_are_what_they_come_to() {
+    let budget = fs::read_to_string(root().join(".ci/budget")).unwrap();
+    let lines = budget.lines().filter(|line| !line.starts_with('#'));
+    let sum: u32 = lines.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u32>().unwrap()).sum();
+    let (thousands, rest) = (sum / 1_000, sum % 1_000);
+    assert!(budget.contains(&format!(" {thousands},{rest:03} together")), "{sum} s together");
 }
