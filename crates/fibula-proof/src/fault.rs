@@ -135,8 +135,8 @@ pub fn list() -> Result<Vec<Fault>, toml::de::Error> {
 /// The record's file, from the root of the workspace.
 pub const RECORD: &str = "records/faults.tsv";
 
-/// Which faults were caught, by name, each with the [stamp](Fault::stamp) of that time; `None` for a fault that was never
-/// planted.
+/// Which faults were caught, by name, each with the [stamp](Fault::stamp) of that time; `None` for a fault that was not
+/// caught yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Record(BTreeMap<String, Option<u64>>);
 
@@ -172,7 +172,33 @@ impl Record {
         self.0.insert(name.to_owned(), Some(stamp));
     }
 
-    /// Keeps the faults of the list, and enters those that are new as never planted.
+    /// Returns the faults of the list that are to be planted: those that were not caught as they are now; with `changed`, of these
+    /// those that are new or were caught before. New ones are in the record from then on.
+    ///
+    /// # Errors
+    /// When a stamp cannot be had.
+    pub fn take(
+        &mut self,
+        faults: &[Fault],
+        changed: bool,
+        stamp: impl Fn(&Fault) -> std::io::Result<u64>,
+    ) -> std::io::Result<Vec<Fault>> {
+        let mut taken = Vec::new();
+        for fault in faults {
+            let stamp = stamp(fault)?;
+            let is_meant = match changed {
+                true => self.is_changed(&fault.name, stamp),
+                false => !self.has(&fault.name, stamp),
+            };
+            if is_meant {
+                taken.push(fault.clone());
+            }
+        }
+        self.update(faults);
+        Ok(taken)
+    }
+
+    /// Keeps the faults of the list, and enters those that are new as not caught.
     pub fn update(&mut self, faults: &[Fault]) {
         self.0.retain(|name, _| faults.iter().any(|fault| fault.name == *name));
         for fault in faults {
@@ -185,7 +211,7 @@ impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "# Planted faults that were caught, with a stamp of the fault and of its folder; - is one never planted."
+            "# Planted faults that were caught, with a stamp of the fault and of its folder; - is one not caught yet."
         )?;
         writeln!(f, "# Written by .ci/scheduled planted-faults.")?;
         self.0.iter().try_for_each(|(name, stamp)| match stamp {
@@ -234,7 +260,7 @@ mod tests {
         let text = "# faults\none\t00000000000000ff\ntwo\t-\n";
         let mut record = Record::parse(text).unwrap();
         assert!(record.has("one", 255) && !record.has("one", 254) && !record.has("two", 0));
-        // A fault that was never planted is not one that has changed.
+        // A fault that was not caught yet is not one that has changed.
         let changed = ["one", "two", "three"].map(|name| record.is_changed(name, 254));
         assert_eq!((changed, record.is_changed("one", 255)), ([true, false, true], false));
         record.insert("two", 1);
@@ -242,6 +268,29 @@ mod tests {
         for broken in ["one 1", "one\tx", "one\t1\n\n"] {
             assert!(Record::parse(broken).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn new_faults_are_planted_with_those_that_changed() {
+        let fault = |name: &str| Fault {
+            name: name.to_owned(),
+            file: String::new(),
+            find: String::new(),
+            replace: String::new(),
+            test: String::new(),
+        };
+        let list = ["caught", "changed", "missed", "new"].map(fault);
+        let record = || Record::parse("caught\t1\nchanged\t2\ngone\t1\nmissed\t-\n").unwrap();
+        let names = |changed: bool, record: &mut Record| -> Vec<String> {
+            let taken = record.take(&list, changed, |_| Ok(1)).unwrap();
+            taken.into_iter().map(|fault| fault.name).collect()
+        };
+        assert_eq!(names(false, &mut record()), ["changed", "missed", "new"]);
+        let mut record = record();
+        assert_eq!(names(true, &mut record), ["changed", "new"]);
+        assert_eq!(names(true, &mut record), ["changed"], "it is in the record, and was not caught");
+        let [head, lines] = ["#", "caught\t0000000000000001\nchanged\t0000000000000002\nmissed\t-\nnew\t-\n"];
+        assert!(record.to_string().starts_with(head) && record.to_string().ends_with(lines), "{record}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p fibula-proof --bin faults [--changed] [--minutes N] [NAME-PART] | --count`. A fault that was caught is in
 //! `records/faults.tsv`, which this writes after each; it is planted again when it or its folder has changed since, or when its name
-//! has the part. With `--changed`, faults that were never planted are left out. With `--minutes`, those that are not planted in that time
+//! has the part. With `--changed`, faults that are in the record and were not caught yet are left out. With `--minutes`, those that are not planted in that time
 //! are left out, which the last lines say, and the next run goes on with them. `--count` prints how many of all are caught. Exit code 1 when a fault goes unnoticed. Several copies
 //! work side by side, one a core, each on the faults of one test target at a time: the first build of a target takes as long as
 //! dozens of faults.
@@ -46,20 +46,11 @@ fn run() -> Result<bool, AnyError> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
     let all = fault::list()?;
-    let known = Known::read(&workspace, &all)?;
+    let known = Known::read(&workspace)?;
     let _alone = alone(&target)?;
-    let mut faults = Vec::new();
-    for fault in &all {
-        let stamp = fault.stamp(&workspace)?;
-        let record = known.lock();
-        let is_meant = match &wanted {
-            Some(part) => fault.name.contains(part),
-            None if changed => record.is_changed(&fault.name, stamp),
-            None => !record.has(&fault.name, stamp),
-        };
-        if is_meant {
-            faults.push(fault.clone());
-        }
+    let mut faults = known.lock().take(&all, changed, |fault| fault.stamp(&workspace))?;
+    if let Some(part) = &wanted {
+        faults = all.iter().filter(|fault| fault.name.contains(part)).cloned().collect();
     }
     if count {
         println!("{} of {}", all.len() - faults.len(), all.len());
@@ -130,11 +121,10 @@ struct Known {
 }
 
 impl Known {
-    fn read(workspace: &Path, faults: &[Fault]) -> Result<Self, AnyError> {
+    fn read(workspace: &Path) -> Result<Self, AnyError> {
         let text = std::fs::read_to_string(workspace.join(fault::RECORD))?;
-        let mut record =
+        let record =
             Record::parse(&text).map_err(|line| format!("{}: no fault and stamp: {line}", fault::RECORD))?;
-        record.update(faults);
         Ok(Self { workspace: workspace.to_owned(), record: Mutex::new(record) })
     }
 
