@@ -20,8 +20,8 @@ use crate::error::{Code, ErrorPlace, Failure, Outcome, answer, call, plain, plai
 use crate::input::{elements, handle, make, path, peek, put};
 use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
 
-/// The engines of this library. Others would add a tenth to its size: tables are not built with them here, and a file that has `planb`
-/// or `dir-17-sparse` is opened with an engine of these over its routes.
+/// The engines of this library. Others would add a tenth to its size: tables are not built with them here, and a file that has `planb`,
+/// `dir-17-sparse` or `dir-btree-coded` is opened with an engine of these over its routes.
 pub const ENGINES: Engines = Engines::new(
     || vec![Dir17Bitmap::engine(), Dir18Lines::engine(), RangeBtree::engine()],
     || vec![DirBtree::engine()],

@@ -153,7 +153,16 @@ fn a_file_with_lengths_needs_no_routes_to_tell_the_prefix() {
     let addresses = folder.write("addresses", addresses).display().to_string();
     let plain = compiled(&folder, &text, &["--value", VALUES]);
     let expected = run(&["lookup", "-q", "-t", &plain, "--addresses", &addresses, "--format", "csv"]).out;
-    for engine in ["range-btree", "dir-17-bitmap", "dir-17-sparse", "dir-18-lines", "planb", "dir-btree"] {
+    let engines = [
+        "range-btree",
+        "dir-17-bitmap",
+        "dir-17-sparse",
+        "dir-18-lines",
+        "planb",
+        "dir-btree",
+        "dir-btree-coded",
+    ];
+    for engine in engines {
         let options = ["--value", VALUES, "--with-length", "--no-routes", "--engine", engine];
         let file = compiled(&folder, &text, &options);
         assert_has(&file, &rows);

@@ -42,8 +42,9 @@ pub(crate) mod x86;
 
 pub(crate) use multiversion::{kernel, operations};
 pub(crate) use shared_line::{
-    LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, double_ranks_by_thirds, fetch_after,
-    fetch_at, half_of_shared, leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds,
+    CODED_KEYS, CODED_VALUES, CodedLines, LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has,
+    byte_of_shared, code_rank_by_thirds, coded_by_thirds, double_ranks_by_thirds, fetch_after, fetch_at,
+    half_of_shared, leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds,
 };
 #[doc(hidden)]
 pub use table::fetch;

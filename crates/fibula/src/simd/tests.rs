@@ -223,6 +223,13 @@ kernel! {
 
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 kernel! {
+    /// The search of a leaf of codes.
+    fn coded(lines: CodedLines<'_>, leaf: u32, key: u32) -> u32;
+    vector op { op::lines::coded(lines, leaf, key) }
+}
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+kernel! {
     /// The searches of sixteen lines.
     fn searches_of_many(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [[u32; WIDE]; 2];
     vector op {
@@ -288,16 +295,27 @@ fn lines_are_searched_alike_on_every_set() {
             let values = || value(2 * at - 20) | value(2 * at - 19) << 16;
             AtomicU32::new(if at < LEAF_KEYS { keys[at] } else { values() })
         });
+        // Or twelve, then codes.
+        let code = |at: usize| (round as u32 * 16 + at as u32) & 0xff;
+        let of_code = |code: u32| 0xabcd_0000 + 3 * code;
+        let codes = |at: usize| (0..4).fold(0, |word, byte| word | code(4 * at - 48 + byte) << (8 * byte));
+        let of_codes = (0..CODED_VALUES as u32).map(of_code);
+        let words = (0..LINE_WORDS).map(|at| if at < CODED_KEYS { keys[at] } else { codes(at) });
+        let words: Vec<AtomicU32> = of_codes.chain(words).map(AtomicU32::new).collect();
+        let (lines, coded_leaf) = (CodedLines::new(&words), CODED_VALUES as u32 / 2);
         let around = keys.iter().flat_map(|&key| [key.wrapping_sub(1), key, key.wrapping_add(1)]);
         for key in around.chain([0, 1, i32::MAX as u32, i32::MIN as u32, u32::MAX]) {
             let rank = keys.iter().filter(|&&at| (at as i32) < key as i32).count() as u32;
-            let found = value(keys[..LEAF_KEYS].iter().filter(|&&at| (at as i32) < key as i32).count());
+            let below = |count: usize| keys[..count].iter().filter(|&&at| (at as i32) < key as i32).count();
+            let (found, found_code) = (value(below(LEAF_KEYS)), of_code(code(below(CODED_KEYS))));
             assert_eq!(rank_by_thirds(&inner, key), rank);
             assert_eq!(leaf_by_thirds(&leaf, key), found);
+            assert_eq!(coded_by_thirds(lines, coded_leaf, key), found_code);
             #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
             for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
                 assert_eq!(searches(isa, &inner, key)[0], rank, "{} {key:x}", isa.isa());
                 assert_eq!(searches(isa, &leaf, key)[1], found, "{} {key:x}", isa.isa());
+                assert_eq!(coded(isa, lines, coded_leaf, key), found_code, "{} {key:x}", isa.isa());
             }
         }
     }

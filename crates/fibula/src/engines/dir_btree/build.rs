@@ -5,14 +5,14 @@ use core::marker::PhantomData;
 use crate::fib::BuildError;
 use crate::fib::parts::intervals::{self, Blocks, Leads};
 use crate::fib::parts::ranges::Merge;
-use crate::memory::{Budget, Limits, Shared};
+use crate::memory::{Budget, Limits, OutOfMemory, Shared};
 use crate::net::{Ipv6Key, Key, NextHop, Routes};
-use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
+use crate::simd::{LINE_UNITS, LINE_WORDS};
 
 use super::NAME;
-use super::layout::{DirBtree, LEAF_INTERVALS, SHIFT, SHIFT_MOST, TREE_INTERVALS, cut, head, window};
+use super::layout::{DirBtree, LEAVES, SHIFT, SHIFT_MOST, cut, head, window};
 use super::plan::{Intervals, NONE, Plan};
-use super::storage::{Arrays, BLOCK, PlantError, TreeStorage};
+use super::storage::{Arrays, BLOCK, HalfValues, LeafValues, PlantError, TreeStorage};
 
 impl<K: Ipv6Key> DirBtree<K> {
     /// Builds the tables and trees of the routes.
@@ -21,13 +21,17 @@ impl<K: Ipv6Key> DirBtree<K> {
     /// When memory runs out, and when the routes need more than 2^29 words of tables, 2^29 lines or 2^30 units of objects.
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
-        Self::plant(routes, &mut budget).map_err(|refused| match refused {
-            PlantError::Memory(error) => BuildError::memory(NAME, error),
-            PlantError::Limit(what, most) => BuildError::limit(NAME, what, most, most + 1),
-        })
+        let (built, HalfValues) =
+            Self::plant(routes, &mut budget, |_, _| Ok(HalfValues)).map_err(|refused| refused.of(NAME))?;
+        Ok(built)
     }
 
-    fn plant(routes: &dyn Routes<K>, budget: &mut Budget) -> Result<Self, PlantError> {
+    /// Plants tables and trees whose leaves store values in the way that `values` returns for the values of all intervals.
+    pub(in crate::engines) fn plant<V: LeafValues>(
+        routes: &dyn Routes<K>,
+        budget: &mut Budget,
+        values: impl FnOnce(&[u64], &mut Budget) -> Result<V, OutOfMemory>,
+    ) -> Result<(Self, V), PlantError> {
         let mut all = Intervals::default();
         let bits = cut::<K>().upper as u8;
         let mut blocks =
@@ -35,15 +39,22 @@ impl<K: Ipv6Key> DirBtree<K> {
                 budget.push(&mut all.starts, start)?;
                 budget.push(&mut all.values, value(leads))
             })?;
-        let (mut plan, root) = Plan::new(&all, cut::<K>(), budget)?;
+        let (mut plan, root) = Plan::new(&all, cut::<K>(), LEAVES * V::INTERVALS, budget)?;
         let first_bits = plan.first_bits(&all, root, budget)?;
-        let mut storage = Arrays::new(budget);
+        let values = values(&all.values, budget)?;
+        let mut storage = Arrays::new(values, budget);
+        storage.begin()?;
         let mut planting = Planting::<K, _>::new(&all, &blocks, &mut plan, &mut storage);
         planting.first(first_bits, root)?;
-        let open = planting.open;
-        let Arrays { tables, lines, objects, table_units, line_units, object_units, .. } = storage;
+        let Planting { open, mut packed, .. } = planting;
+        let Arrays { values, tables, lines, objects, table_units, line_units, object_units, .. } = storage;
         plan.free(budget);
         budget.free(open.words);
+        for PackedTree { words, intervals } in packed.drain(..) {
+            budget.free(words);
+            budget.free(intervals);
+        }
+        budget.free(packed);
         blocks.free(budget);
         budget.free(all.starts);
         budget.free(all.values);
@@ -51,7 +62,7 @@ impl<K: Ipv6Key> DirBtree<K> {
             budget.shrink(&mut words);
             Shared::from(words)
         });
-        Ok(Self {
+        let built = Self {
             first_bits,
             tables,
             lines,
@@ -61,7 +72,8 @@ impl<K: Ipv6Key> DirBtree<K> {
             object_units,
             ends: None,
             keys: PhantomData,
-        })
+        };
+        Ok((built, values))
     }
 }
 
@@ -108,6 +120,16 @@ pub(super) struct OpenTree {
     last: usize,
 }
 
+/// Slots that share a tree. There may be other intervals between those of two slots.
+#[derive(Default)]
+struct PackedTree {
+    words: Vec<u32>,
+    intervals: Vec<u32>,
+}
+
+/// Most trees that are packed at once.
+const PACKED: usize = 16;
+
 /// Plants tables and trees over intervals.
 pub(super) struct Planting<'a, K, S> {
     intervals: &'a Intervals,
@@ -115,6 +137,8 @@ pub(super) struct Planting<'a, K, S> {
     plan: &'a mut Plan,
     storage: &'a mut S,
     pub(super) open: OpenTree,
+    /// Several open trees, for storage in which trees are packed.
+    packed: Vec<PackedTree>,
     keys: PhantomData<fn(K)>,
 }
 
@@ -125,7 +149,15 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
         plan: &'a mut Plan,
         storage: &'a mut S,
     ) -> Self {
-        Self { intervals, blocks, plan, storage, open: OpenTree::default(), keys: PhantomData }
+        Self {
+            intervals,
+            blocks,
+            plan,
+            storage,
+            open: OpenTree::default(),
+            packed: Vec::new(),
+            keys: PhantomData,
+        }
     }
 
     /// Makes the first table, and with it all other tables and the trees.
@@ -225,8 +257,11 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
     /// Adds 2^`bits` slots of a region. They join the open tree if it has room for their intervals.
     fn slot(&mut self, place: u32, region: Region, bits: u32) -> Result<(), PlantError> {
         let Region { upper, first, last, .. } = region;
+        if S::PACKS {
+            return self.pack(place, region, bits);
+        }
         let open = &self.open;
-        let fits = open.before == upper >> 31 && last + 1 - open.first <= TREE_INTERVALS;
+        let fits = open.before == upper >> 31 && last + 1 - open.first <= LEAVES * S::LEAF_INTERVALS;
         if open.words.is_empty() || !fits {
             self.close()?;
             (self.open.before, self.open.first) = (upper >> 31, first);
@@ -238,8 +273,67 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
         Ok(())
     }
 
+    /// Adds slots as `slot` does, to the fullest of several open trees that has room for their intervals.
+    fn pack(&mut self, place: u32, region: Region, bits: u32) -> Result<(), PlantError> {
+        let Region { upper, first, last, .. } = region;
+        if self.open.before != upper >> 31 {
+            self.close_packed()?;
+            self.open.before = upper >> 31;
+        }
+        let most = LEAVES * S::LEAF_INTERVALS;
+        // Slots come in ascending order, and the first interval of one may be the last one of another.
+        let more =
+            |tree: &PackedTree| last + usize::from(tree.intervals.last() != Some(&(first as u32))) - first;
+        let fitting = (0..self.packed.len()).filter(|&at| {
+            let tree = &self.packed[at];
+            tree.intervals.len() + more(tree) <= most
+        });
+        let at = match fitting.max_by_key(|&at| self.packed[at].intervals.len()) {
+            Some(at) => at,
+            None if self.packed.len() < PACKED => {
+                self.storage.budget().push(&mut self.packed, PackedTree::default())?;
+                self.packed.len() - 1
+            }
+            None => {
+                let fullest = (0..PACKED).max_by_key(|&at| self.packed[at].intervals.len()).unwrap_or(0);
+                self.close_one(fullest)?;
+                fullest
+            }
+        };
+        let (tree, budget) = (&mut self.packed[at], self.storage.budget());
+        let known = usize::from(tree.intervals.last() == Some(&(first as u32)));
+        for interval in first + known..=last {
+            budget.push(&mut tree.intervals, interval as u32)?;
+        }
+        for word in place..place + (1 << bits) {
+            budget.push(&mut tree.words, word)?;
+        }
+        Ok(())
+    }
+
+    /// Plants one of the packed trees, if it has slots.
+    fn close_one(&mut self, at: usize) -> Result<(), PlantError> {
+        let PackedTree { words, intervals } = &self.packed[at];
+        if words.is_empty() {
+            return Ok(());
+        }
+        let tree =
+            tree_of(self.storage, self.intervals, self.blocks, intervals.len(), |at| intervals[at] as usize)?;
+        for &word in words {
+            self.storage.fill_slot(word, tree)?;
+        }
+        self.packed[at].words.clear();
+        self.packed[at].intervals.clear();
+        Ok(())
+    }
+
+    fn close_packed(&mut self) -> Result<(), PlantError> {
+        (0..self.packed.len()).try_for_each(|at| self.close_one(at))
+    }
+
     /// Plants the tree of the open slots.
     pub(super) fn close(&mut self) -> Result<(), PlantError> {
+        self.close_packed()?;
         if self.open.words.is_empty() {
             return Ok(());
         }
@@ -284,40 +378,40 @@ pub(super) fn tree<S: TreeStorage>(
     first: usize,
     last: usize,
 ) -> Result<u32, PlantError> {
-    let end = |interval: usize| window(intervals.starts[interval + 1] - 1);
-    let leaves = (last - first) / LEAF_INTERVALS + 1;
+    tree_of(storage, intervals, blocks, last - first + 1, |at| first + at)
+}
+
+/// Plants a tree over `count` intervals, which `interval` returns in ascending order. Returns the word of a slot that leads to it.
+fn tree_of<S: TreeStorage>(
+    storage: &mut S,
+    intervals: &Intervals,
+    blocks: &Blocks<u128>,
+    count: usize,
+    interval: impl Fn(usize) -> usize,
+) -> Result<u32, PlantError> {
+    let end = |at: usize| window(intervals.starts[interval(at) + 1] - 1);
+    let leaves = (count - 1) / S::LEAF_INTERVALS + 1;
     let tree = storage.lines(1 + leaves as u32)?;
     let mut node = [PADDING; LINE_WORDS];
     for leaf in 0..leaves {
-        let begin = first + leaf * LEAF_INTERVALS;
-        let until = last.min(begin + LEAF_KEYS);
+        let begin = leaf * S::LEAF_INTERVALS;
+        let until = (count - 1).min(begin + S::LEAF_INTERVALS - 1);
         // The last leaf has no key, because no leaf comes after it.
-        if let Some(key) = node.get_mut(leaf).filter(|_| until < last) {
+        if let Some(key) = node.get_mut(leaf).filter(|_| until < count - 1) {
             *key = end(until);
         }
-        let mut line = [PADDING; LINE_WORDS];
-        for (key, interval) in line.iter_mut().zip(begin..until) {
-            *key = end(interval);
+        let (mut line, mut values) = ([PADDING; LINE_WORDS], [0; LINE_WORDS]);
+        for (key, at) in line.iter_mut().zip(begin..until) {
+            *key = end(at);
         }
-        let (mut values, base) = storage.encode(&intervals.values[begin..=until], blocks)?;
-        // Slots after the last interval repeat its value, so that a lookup past the last key still finds it.
-        let (used, rest) = values.split_at_mut(until - begin + 1);
-        rest.fill(used[until - begin]);
-        put_values(&mut line, &values, base);
+        for (value, at) in values.iter_mut().zip(begin..=until) {
+            *value = intervals.values[interval(at)];
+        }
+        storage.put_values(&mut line, &values[..=until - begin], blocks)?;
         storage.write_line(tree + 1 + leaf as u32, &line);
     }
     storage.write_line(tree, &node);
     Ok(tree * LINE_UNITS)
-}
-
-/// Writes a leaf's values and the base of its objects.
-pub(super) fn put_values(line: &mut [u32; LINE_WORDS], values: &[u32; LEAF_INTERVALS], base: u32) {
-    // Eleven values and the base are twelve halves, which fill the six words after the keys.
-    let all = values.iter().copied().chain([base]);
-    for (at, value) in all.enumerate() {
-        let word = &mut line[LEAF_KEYS + at / 2];
-        *word = if at % 2 == 0 { value } else { *word | value << 16 };
-    }
 }
 
 /// Fills up the keys of a line, because no window is above it.

@@ -8,10 +8,10 @@ use crate::fib::parts::intervals;
 use crate::fib::parts::units::Unit;
 use crate::memory::Cell;
 use crate::net::Key;
-use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS, half_of_shared};
+use crate::simd::{LINE_UNITS, LINE_WORDS};
 
 use super::layout::{
-    ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAVES, OBJECT_WORDS, SHIFT, cut, head, kind, lines_of, window,
+    ALONE, DirBtree, LEAVES, LeafForm, OBJECT_WORDS, SHIFT, cut, head, kind, lines_of, window,
 };
 use super::object::{PART_UNITS, PREFIXES, end_of};
 
@@ -29,8 +29,9 @@ const MOST_SHARED: usize = 64;
 const LEVELS: u32 = 3;
 
 /// The state of the walk: everything that has been reached.
-struct Walk<'a, K> {
+struct Walk<'a, K, F> {
     fib: &'a DirBtree<K>,
+    form: F,
     /// Whether a lookup can read a word of the tables.
     words: Vec<bool>,
     /// The number of words read. A word counts once for each entry that leads to it.
@@ -52,11 +53,11 @@ pub(super) struct Reached {
 
 impl<K: Key> DirBtree<K> {
     /// Verifies all invariants of a structure that does not change.
-    pub(super) fn walk_all(&self) -> Result<(), CheckError> {
+    fn walk_all(&self, form: impl LeafForm) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let words = [(&self.tables, 1), (&self.lines, LINE_WORDS), (&self.objects, OBJECT_WORDS)];
         let units = [&self.table_units, &self.line_units, &self.object_units];
-        let reached = self.walk()?;
+        let reached = self.walk_of(form)?;
         for (((words, each), units), used) in words.into_iter().zip(units).zip(reached.units) {
             holds(words.len() == units.end() as usize * each, "(1) units end where arrays do", words.len())?;
             units.check(used)?;
@@ -66,6 +67,19 @@ impl<K: Key> DirBtree<K> {
 
     /// Verifies everything that lookups can reach.
     pub(super) fn walk(&self) -> Result<Reached, CheckError> {
+        self.walk_of(self.halves())
+    }
+
+    /// Verifies what there is with leaves of this form.
+    pub(in crate::engines) fn check_of(&self, form: impl LeafForm) -> Result<(), CheckError> {
+        // Without a writer's lists, free units are not known, so only words that lookups reach can be checked.
+        match self.ends {
+            Some(_) => self.walk_of(form).map(drop),
+            None => self.walk_all(form),
+        }
+    }
+
+    fn walk_of<F: LeafForm>(&self, form: F) -> Result<Reached, CheckError> {
         let holds = CheckError::unless;
         let first = 1usize << self.first_bits;
         let words = match &self.ends {
@@ -77,12 +91,16 @@ impl<K: Key> DirBtree<K> {
         holds(words >= first, "(2) an entry for all leading bits", words)?;
         let mut walk = Walk {
             fib: self,
+            form,
             words: vec![false; words],
             read: 0,
             trees: BTreeMap::new(),
             objects: BTreeMap::new(),
             uses: HashMap::new(),
         };
+        if F::HEAD > 0 {
+            walk.trees.insert(0, F::HEAD);
+        }
         for at in 0..first {
             let upper = (at as u64) << (cut::<K>().upper - self.first_bits);
             let region = Region { upper, depth: self.first_bits };
@@ -102,7 +120,7 @@ impl<K: Key> DirBtree<K> {
     }
 }
 
-impl<K: Key> Walk<'_, K> {
+impl<K: Key, F: LeafForm> Walk<'_, K, F> {
     /// Notes a word that lookups read. Counts it once if its target counts its words.
     fn read(&mut self, at: usize, word: u32, counts: bool) -> Result<(), CheckError> {
         // Ends the walk soon, whatever the words are.
@@ -177,6 +195,7 @@ impl<K: Key> Walk<'_, K> {
         let lines = lines_of(&self.fib.lines);
         holds(tree.is_multiple_of(LINE_UNITS), "(4) a slot leads to a tree", at)?;
         let tree = tree / LINE_UNITS;
+        holds(tree >= F::HEAD, "(4) a slot leads to a tree", at)?;
         // Any number of slots may share a tree, so it is checked once.
         if self.trees.contains_key(&tree) {
             return Ok(());
@@ -213,7 +232,7 @@ impl<K: Key> Walk<'_, K> {
     fn leaf(&mut self, at: usize, low: Option<i32>, high: Option<i32>) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let line = &lines_of(&self.fib.lines)[at];
-        let keys: Vec<i32> = line[..LEAF_KEYS].iter().map(|key| key.read() as i32).collect();
+        let keys: Vec<i32> = line[..F::KEYS].iter().map(|key| key.read() as i32).collect();
         let count = Self::ascending(&keys, at)?;
         let used = &keys[..count];
         holds(
@@ -226,19 +245,15 @@ impl<K: Key> Walk<'_, K> {
             "(5) keys are within the leaf",
             at,
         )?;
-        let values: Vec<u32> = (2 * LEAF_KEYS..BASE).map(|half| half_of_shared(line, half)).collect();
+        let values: Vec<u32> = self.form.values(line).collect();
         holds(
             values[count..].iter().all(|&value| value == values[count]),
             "(6) the last value fills up",
             at,
         )?;
-        let base = half_of_shared(line, BASE) << BASE_BITS;
-        for &value in &values[..=count] {
-            if value & BELOW != 0 {
-                self.object(base + (value & (BELOW - 1)), at)?;
-            }
-        }
-        Ok(())
+        let objects = self.form.objects(&self.fib.objects, line, count + 1);
+        let objects = objects.ok_or(CheckError::new("(7) values are next hops or objects", at))?;
+        objects.into_iter().try_for_each(|unit| self.object(unit, at))
     }
 
     fn object(&mut self, unit: u32, at: usize) -> Result<(), CheckError> {

@@ -15,7 +15,7 @@ kernel! {
             keys,
             found,
             |line, key| op::lines::rank(line, key),
-            |line, key| op::lines::leaf(line, key),
+            |leaf, key| op::lines::leaf(view.lines.0.at(leaf), key),
             |values, bits| op::lines::any_has(values, bits),
         );
     }
@@ -26,6 +26,6 @@ kernel! {
     pub(super) fn one<K: Key>(view: &View<'_>, key: K) -> u32;
     scalar one_scalar;
     vector op {
-        view.one(key, |line, key| op::lines::rank(line, key), |line, key| op::lines::leaf(line, key))
+        view.one(key, |line, key| op::lines::rank(line, key), |leaf, key| op::lines::leaf(view.lines.0.at(leaf), key))
     }
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicU32;
 use crate::fib::parts::units::Units;
 use crate::memory::Shared;
 use crate::net::{Key, KeyKind};
-use crate::simd::{LEAF_KEYS, LINE_WORDS, SharedLine};
+use crate::simd::{LEAF_KEYS, LINE_WORDS, SharedLine, SharedLines, half_of_shared};
 
 /// The number of bits of an entry that are its shift. A table is placed so that its place has the same bits.
 pub(super) const SHIFT_BITS: u32 = 5;
@@ -21,7 +21,7 @@ pub(super) const ALONE: u32 = SHIFT;
 pub(super) const SHIFT_MOST: u32 = ALONE - 1;
 
 /// Leaves of an inner node, with a key between any two.
-pub(super) const LEAVES: usize = LINE_WORDS + 1;
+pub(in crate::engines) const LEAVES: usize = LINE_WORDS + 1;
 
 /// Intervals of a leaf.
 pub(super) const LEAF_INTERVALS: usize = LEAF_KEYS + 1;
@@ -39,7 +39,7 @@ pub(super) const BASE: usize = 2 * LINE_WORDS - 1;
 pub(super) const BASE_BITS: u32 = 14;
 
 /// Words of a unit of objects.
-pub(super) const OBJECT_WORDS: usize = 2;
+pub(in crate::engines) const OBJECT_WORDS: usize = 2;
 
 /// Most units of objects: 8 GiB.
 pub(super) const OBJECT_UNITS: u64 = 1 << (16 + BASE_BITS);
@@ -90,17 +90,80 @@ pub(super) mod kind {
     pub(crate) const BITS: u32 = 2;
 }
 
+/// The lines of trees, and how leaves hold values after their keys.
+pub(in crate::engines) trait LeafForm: Copy {
+    /// Keys of a leaf.
+    const KEYS: usize;
+
+    /// Lines before those of trees.
+    const HEAD: u32 = 0;
+
+    /// In a value as kernels return it: set unless it is a next hop.
+    const BELOW: u32;
+
+    /// Returns the line that begins after this many units.
+    ///
+    /// # Panics
+    /// When there is none.
+    fn at(&self, place: u32) -> &SharedLine;
+
+    /// Returns a unit that is that of a value's object, or near it.
+    fn near(self, leaf: &SharedLine, value: u32) -> usize;
+
+    /// Returns the unit of the object of a window, whose value is not a next hop.
+    fn object(self, objects: &[AtomicU32], leaf: &SharedLine, value: u32, window: u32) -> usize;
+
+    /// Returns the values of all intervals that a leaf has room for, as it stores them.
+    fn values(self, leaf: &SharedLine) -> impl Iterator<Item = u32>;
+
+    /// Returns the units of the objects of the first `count` values. `None` if one is neither an object nor a next hop.
+    fn objects(self, objects: &[AtomicU32], leaf: &SharedLine, count: usize) -> Option<Vec<u32>>;
+}
+
+/// Values of 16 bits: next hops below 2^15, and objects counted from a base.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engines) struct Halves<'a>(pub(super) SharedLines<'a>);
+
+impl LeafForm for Halves<'_> {
+    const KEYS: usize = LEAF_KEYS;
+    const BELOW: u32 = BELOW;
+
+    #[inline(always)]
+    fn at(&self, place: u32) -> &SharedLine {
+        self.0.at(place)
+    }
+
+    #[inline(always)]
+    fn near(self, leaf: &SharedLine, value: u32) -> usize {
+        ((half_of_shared(leaf, BASE) << BASE_BITS) + (value & (BELOW - 1))) as usize
+    }
+
+    #[inline(always)]
+    fn object(self, _objects: &[AtomicU32], leaf: &SharedLine, value: u32, _window: u32) -> usize {
+        self.near(leaf, value)
+    }
+
+    fn values(self, leaf: &SharedLine) -> impl Iterator<Item = u32> {
+        (2 * LEAF_KEYS..BASE).map(|half| half_of_shared(leaf, half))
+    }
+
+    fn objects(self, _objects: &[AtomicU32], leaf: &SharedLine, count: usize) -> Option<Vec<u32>> {
+        let objects = self.values(leaf).take(count).filter(|value| value & BELOW != 0);
+        Some(objects.map(|value| self.near(leaf, value) as u32).collect())
+    }
+}
+
 /// Tables over leading bits, and trees of two levels below them.
 #[derive(Debug)]
 pub struct DirBtree<K> {
     /// Leading bits that index the first table.
     pub(super) first_bits: u32,
     /// The first table, then the others: entries, and in tables of slots the first lines of trees.
-    pub(super) tables: Shared<u32>,
+    pub(in crate::engines) tables: Shared<u32>,
     /// The trees: an inner node, and its leaves in the lines after it.
-    pub(super) lines: Shared<u32>,
+    pub(in crate::engines) lines: Shared<u32>,
     /// The objects that values lead to if they are not next hops.
-    pub(super) objects: Shared<u32>,
+    pub(in crate::engines) objects: Shared<u32>,
     /// Units of words of tables, of lines, and of units of objects.
     pub(super) table_units: Units,
     pub(super) line_units: Units,

@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::{self, LINE_WORDS, Present};
 
+use super::NAME;
 use super::kernel;
 use super::layout::{DirBtree, OBJECT_WORDS, numbers};
 
@@ -41,18 +42,14 @@ impl<K: Key> Fib<K> for DirBtree<K> {
     }
 
     fn check(&self) -> Result<(), CheckError> {
-        // Without a writer's lists, free units are not known, so only words that lookups reach can be checked.
-        match self.ends {
-            Some(_) => self.walk().map(drop),
-            None => self.walk_all(),
-        }
+        self.check_of(self.halves())
     }
 
     fn sections(&self) -> Option<Sections<'_>> {
-        Some(self.parts())
+        Some(self.parts(NAME))
     }
 
     fn exported(&self) -> Option<Sections<'_>> {
-        Some(self.parts().with_numbers(&numbers::<K>()))
+        Some(self.parts(NAME).with_numbers(&numbers::<K>()))
     }
 }

@@ -1,6 +1,6 @@
 #![doc = include_str!("chapter.md")]
 
-mod build;
+pub(super) mod build;
 mod change;
 mod check;
 mod ground;
@@ -8,15 +8,15 @@ mod in_leaf;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 mod lookup;
-mod object;
-mod open;
+pub(super) mod object;
+pub(super) mod open;
 mod plan;
 mod plant;
 mod prepared;
 mod reach;
 mod replant;
-mod scalar;
-mod storage;
+pub(super) mod scalar;
+pub(super) mod storage;
 #[cfg(test)]
 mod tests;
 mod update;

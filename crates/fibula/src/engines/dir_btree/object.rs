@@ -27,6 +27,16 @@ pub(super) const PART_UNITS: usize = 2;
 /// Most bits of a lower part.
 const LOWER_BITS: u32 = 80;
 
+/// Returns the units of the object in a unit, without the pieces of a block.
+///
+/// # Panics
+/// When there is no such unit.
+pub(in crate::engines) fn units(objects: &[AtomicU32], unit: usize) -> usize {
+    let head = objects[unit * OBJECT_WORDS].read();
+    let is_record = head % (1 << kind::BITS) == kind::RECORD;
+    1 + if is_record { PART_UNITS * (head >> kind::BITS) as usize } else { 0 }
+}
+
 /// Returns the next hop of a lower part by the object in a unit, 0 for no route.
 pub(super) fn find(objects: &[AtomicU32], unit: usize, lower: u128) -> u32 {
     let words = &objects[unit * OBJECT_WORDS..];

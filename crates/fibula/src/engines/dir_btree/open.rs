@@ -9,20 +9,20 @@ use crate::fib::{CheckError, Fib};
 use crate::net::{Ipv6Key, Key};
 use crate::simd::LINE_WORDS;
 
-use super::NAME;
 use super::layout::{DirBtree, OBJECT_WORDS, cut};
 
 /// Words of an element of each array.
 const WORDS: [usize; 3] = [1, LINE_WORDS, OBJECT_WORDS];
 
 impl<K: Key> DirBtree<K> {
-    pub(super) fn parts(&self) -> Sections<'_> {
+    /// Returns the sections of an engine of this name.
+    pub(in crate::engines) fn parts(&self, name: &'static str) -> Sections<'_> {
         // Elements past the ends are room to grow, which files leave out.
         let used = |at: usize, all: usize| {
             let end = |ends: &[AtomicU32; 3]| ends[at].load(Ordering::Relaxed) as usize * WORDS[at];
             self.ends.as_ref().map_or(all, |ends| end(ends).min(all))
         };
-        Sections::new(NAME, &[("first-bits", self.first_bits.into())])
+        Sections::new(name, &[("first-bits", self.first_bits.into())])
             .with("tables", &self.tables[..used(0, self.tables.len())])
             .with("lines", &self.lines[..used(1, self.lines.len())])
             .with("objects", &self.objects[..used(2, self.objects.len())])
@@ -31,6 +31,11 @@ impl<K: Key> DirBtree<K> {
 
 /// Opens the tables of a file. The free elements are not known.
 pub(super) fn open<K: Ipv6Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
+    Ok(Box::new(of_parts::<K>(&mut parts)?))
+}
+
+/// Opens tables, lines and objects. Leaves may have any form.
+pub(in crate::engines) fn of_parts<K: Key>(parts: &mut Parts) -> Result<DirBtree<K>, PartsError> {
     let first_bits = parts.number_to("first-bits", cut::<K>().upper.min(32).into())?;
     let tables = parts.shared::<u32>("tables")?;
     let (lines, objects) = (parts.shared::<u32>("lines")?, parts.shared::<u32>("objects")?);
@@ -43,7 +48,7 @@ pub(super) fn open<K: Ipv6Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, Part
         let elements = u32::try_from(words.len() / each);
         *end = elements.map_err(|_| CheckError::new("(1) elements have numbers of 32 bits", words.len()))?;
     }
-    Ok(Box::new(DirBtree::<K> {
+    Ok(DirBtree {
         first_bits,
         tables,
         lines,
@@ -53,5 +58,5 @@ pub(super) fn open<K: Ipv6Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, Part
         object_units: Units::default(),
         ends: Some(ends.map(AtomicU32::new)),
         keys: PhantomData,
-    }))
+    })
 }

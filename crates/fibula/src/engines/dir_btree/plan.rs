@@ -2,7 +2,7 @@
 
 use crate::memory::{Budget, Buffer, OutOfMemory};
 
-use super::layout::{Cut, TREE_INTERVALS};
+use super::layout::Cut;
 
 /// The intervals of the upper parts, ascending from 0 on.
 #[derive(Default)]
@@ -69,6 +69,8 @@ struct Crowded {
 pub(super) struct Plan {
     regions: Vec<Crowded>,
     cut: Cut,
+    /// Most intervals of a tree.
+    tree_intervals: usize,
     /// Regions of one depth, and of the next one.
     level: Vec<u32>,
     next: Vec<u32>,
@@ -79,16 +81,17 @@ impl Plan {
     pub(super) fn new(
         intervals: &Intervals,
         cut: Cut,
+        tree_intervals: usize,
         budget: &mut Budget,
     ) -> Result<(Self, u32), OutOfMemory> {
-        let mut plan = Self::of(cut);
+        let mut plan = Self::of(cut, tree_intervals);
         let root = plan.region(intervals, 0, 0, [0, intervals.starts.len() - 1], budget)?;
         Ok((plan, root))
     }
 
     /// Returns a plan without regions.
-    pub(super) fn of(cut: Cut) -> Self {
-        Self { regions: Vec::new(), cut, level: Vec::new(), next: Vec::new() }
+    pub(super) fn of(cut: Cut, tree_intervals: usize) -> Self {
+        Self { regions: Vec::new(), cut, tree_intervals, level: Vec::new(), next: Vec::new() }
     }
 
     /// Frees the memory.
@@ -107,7 +110,7 @@ impl Plan {
         [first, last]: [usize; 2],
         budget: &mut Budget,
     ) -> Result<u32, OutOfMemory> {
-        if last - first < TREE_INTERVALS {
+        if last - first < self.tree_intervals {
             return Ok(NONE);
         }
         let middle = upper | 1 << (self.cut.upper - depth - 1);

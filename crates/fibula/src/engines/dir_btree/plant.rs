@@ -8,7 +8,7 @@ use crate::simd::LINE_WORDS;
 use super::ground::{Chain, Ground, LINES, OBJECTS, OLD, TABLES, room};
 use super::layout::{ALONE, BASE_BITS, BELOW, LEAF_INTERVALS, OBJECT_WORDS, SHIFT, kind};
 use super::object::{ObjectRecord, PART_UNITS, block_head, push_pieces};
-use super::storage::{BLOCK, Encoded, PlantError, TreeStorage};
+use super::storage::{BLOCK, Encoded, PlantError, TreeStorage, put_halves};
 
 impl<K: Key> Ground<K> {
     /// Adds the words of an object to those of a leaf. Returns its first unit among them.
@@ -50,48 +50,8 @@ impl<K: Key> Ground<K> {
         }
         Ok(at)
     }
-}
 
-impl<K: Key> TreeStorage for Ground<K> {
-    fn budget(&mut self) -> &mut Budget {
-        &mut self.budget
-    }
-
-    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, PlantError> {
-        self.room(TABLES)?;
-        let place = self.place(words, remainder);
-        self.note(TABLES, words, place)
-    }
-
-    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), PlantError> {
-        for at in first..first + words {
-            self.write(TABLES, at, &[entry]);
-        }
-        if entry & SHIFT == ALONE {
-            self.gain(entry, words)?;
-        }
-        Ok(())
-    }
-
-    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), PlantError> {
-        self.write(TABLES, slot, &[tree]);
-        Ok(self.gain(tree, 1)?)
-    }
-
-    fn lines(&mut self, count: u32) -> Result<u32, PlantError> {
-        let line = self.take(LINES, count)?;
-        let end = self.units[LINES].end() as usize;
-        if let Some(more) = end.checked_sub(self.tree_uses.len()) {
-            self.budget.reserve(&mut self.tree_uses, more)?;
-            self.tree_uses.resize(end, 0);
-        }
-        Ok(line)
-    }
-
-    fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]) {
-        self.write(LINES, line, words);
-    }
-
+    /// Encodes the values of a leaf, and makes the objects that they need.
     fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError> {
         let mut encoded = [0; LEAF_INTERVALS];
         self.heads.truncate(0);
@@ -131,6 +91,60 @@ impl<K: Key> TreeStorage for Ground<K> {
             *value += place - (base << BASE_BITS);
         }
         Ok((encoded, base))
+    }
+}
+
+impl<K: Key> TreeStorage for Ground<K> {
+    const LEAF_INTERVALS: usize = LEAF_INTERVALS;
+    const PACKS: bool = false;
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, PlantError> {
+        self.room(TABLES)?;
+        let place = self.place(words, remainder);
+        self.note(TABLES, words, place)
+    }
+
+    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), PlantError> {
+        for at in first..first + words {
+            self.write(TABLES, at, &[entry]);
+        }
+        if entry & SHIFT == ALONE {
+            self.gain(entry, words)?;
+        }
+        Ok(())
+    }
+
+    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), PlantError> {
+        self.write(TABLES, slot, &[tree]);
+        Ok(self.gain(tree, 1)?)
+    }
+
+    fn lines(&mut self, count: u32) -> Result<u32, PlantError> {
+        let line = self.take(LINES, count)?;
+        let end = self.units[LINES].end() as usize;
+        if let Some(more) = end.checked_sub(self.tree_uses.len()) {
+            self.budget.reserve(&mut self.tree_uses, more)?;
+            self.tree_uses.resize(end, 0);
+        }
+        Ok(line)
+    }
+
+    fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]) {
+        self.write(LINES, line, words);
+    }
+
+    fn put_values(
+        &mut self,
+        line: &mut [u32; LINE_WORDS],
+        values: &[u64],
+        blocks: &Blocks<u128>,
+    ) -> Result<(), PlantError> {
+        put_halves(line, self.encode(values, blocks)?, values.len());
+        Ok(())
     }
 
     fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, PlantError> {

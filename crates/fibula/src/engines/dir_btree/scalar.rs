@@ -5,11 +5,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fib::parts::intervals;
 use crate::net::Key;
-use crate::simd::{
-    LINE_UNITS, SharedLine, SharedLines, anew, each_lane, fetch_after, fetch_at, half_of_shared, put,
-};
+use crate::simd::{LINE_UNITS, SharedLine, SharedLines, anew, each_lane, fetch_after, fetch_at, put};
 
-use super::layout::{BASE, BASE_BITS, BELOW, DirBtree, OBJECT_WORDS, cut, head, window};
+use super::layout::{DirBtree, Halves, LeafForm, OBJECT_WORDS, cut, head, window};
 use super::object;
 
 /// Keys of a group.
@@ -21,11 +19,11 @@ const AHEAD: usize = 4096;
 /// A table as kernels read it. They take it by reference, because a copy would be written in parts and then read as a whole,
 /// which delays the first load.
 #[derive(Debug)]
-pub(super) struct View<'a> {
+pub(in crate::engines) struct View<'a, F = Halves<'a>> {
     /// Removes the bits of a head that do not index the first table.
     pub(super) first_shift: u32,
     pub(super) tables: &'a [AtomicU32],
-    pub(super) lines: SharedLines<'a>,
+    pub(in crate::engines) lines: F,
     pub(super) objects: &'a [AtomicU32],
 }
 
@@ -42,7 +40,7 @@ pub(super) fn place(entry: u32, bits: u32) -> u32 {
     entry.wrapping_add(bits.wrapping_shr(entry))
 }
 
-impl View<'_> {
+impl<F: LeafForm> View<'_, F> {
     /// Returns the entry or slot to which an entry leads. Its target was written before it.
     #[inline(always)]
     fn follow(&self, entry: u32, bits: u32) -> u32 {
@@ -72,16 +70,16 @@ impl View<'_> {
 
     /// Looks up one key.
     #[inline(always)]
-    pub(super) fn one<K: Key>(
+    pub(in crate::engines) fn one<K: Key>(
         &self,
         key: K,
         rank: impl Fn(&SharedLine, u32) -> u32,
-        value: impl Fn(&SharedLine, u32) -> u32,
+        value: impl Fn(u32, u32) -> u32,
     ) -> u32 {
         let upper = upper_of(key);
         let leaf = self.leaf(self.load(self.slot::<K>(upper).1), window(upper), rank);
-        let value = value(self.lines.at(leaf), window(upper));
-        if value & BELOW == 0 { value } else { self.below(leaf, value, key) }
+        let value = value(leaf, window(upper));
+        if value & F::BELOW == 0 { value } else { self.below(leaf, value, key) }
     }
 
     /// Finds the leaves and values of a group of keys. In each stage, no key waits for another. Keys and lines are hidden from
@@ -93,7 +91,7 @@ impl View<'_> {
         found: &mut [u32; COUNT],
         lines: &mut [u32; GROUP],
         rank: impl Fn(&SharedLine, u32) -> u32,
-        value: impl Fn(&SharedLine, u32) -> u32,
+        value: impl Fn(u32, u32) -> u32,
     ) {
         each_lane::<COUNT>(|lane| {
             put(&mut lines[lane], self.load(self.slot::<K>(upper_of(keys[lane])).1));
@@ -109,7 +107,7 @@ impl View<'_> {
             if lane % (64 / size_of::<u128>()) == 0 {
                 fetch_after(&keys[lane], AHEAD);
             }
-            put(&mut found[lane], value(self.lines.at(lines[lane]), window(upper_of(keys[lane]))));
+            put(&mut found[lane], value(lines[lane], window(upper_of(keys[lane]))));
         });
     }
 
@@ -122,7 +120,7 @@ impl View<'_> {
         found: &mut [u32],
         any_has: impl Fn(&[u32], u32) -> bool,
     ) {
-        if any_has(found, BELOW) {
+        if any_has(found, F::BELOW) {
             self.group_below(keys, lines, found);
         }
     }
@@ -132,39 +130,34 @@ impl View<'_> {
     fn group_below<K: Key>(&self, keys: &[K], lines: &[u32], found: &mut [u32]) {
         // All objects are on their way before the first is read.
         for (&line, found) in lines.iter().zip(&mut *found) {
-            if *found & BELOW != 0 {
-                fetch_at(self.objects, self.unit(line, *found) * OBJECT_WORDS);
+            if *found & F::BELOW != 0 {
+                fetch_at(self.objects, self.lines.near(self.lines.at(line), *found) * OBJECT_WORDS);
             }
         }
         for ((&key, &line), found) in keys.iter().zip(lines).zip(found) {
-            if *found & BELOW != 0 {
+            if *found & F::BELOW != 0 {
                 *found = self.below(line, *found, key);
             }
         }
     }
 
-    /// Returns the object of a value of a leaf.
-    #[inline(always)]
-    fn unit(&self, leaf: u32, value: u32) -> usize {
-        let base = half_of_shared(self.lines.at(leaf), BASE);
-        ((base << BASE_BITS) + (value & (BELOW - 1))) as usize
-    }
-
     /// Returns the next hop of a key whose value in the leaf is an object.
     #[inline(never)]
     fn below<K: Key>(&self, leaf: u32, value: u32, key: K) -> u32 {
+        let window = window(upper_of(key));
+        let unit = self.lines.object(self.objects, self.lines.at(leaf), value, window);
         let lower = intervals::lower(key, const { cut::<K>().upper as u8 });
-        object::find(self.objects, self.unit(leaf, value), lower)
+        object::find(self.objects, unit, lower)
     }
 
     /// Looks up a batch: in groups, then in a smaller group. The last keys are looked up again with those before, or one by one.
     #[inline(always)]
-    pub(super) fn batch<K: Key>(
+    pub(in crate::engines) fn batch<K: Key>(
         &self,
         keys: &[K],
         found: &mut [u32],
         rank: impl Fn(&SharedLine, u32) -> u32,
-        value: impl Fn(&SharedLine, u32) -> u32,
+        value: impl Fn(u32, u32) -> u32,
         any_has: impl Fn(&[u32], u32) -> bool,
     ) {
         const FEW: usize = GROUP / 2;
@@ -206,22 +199,32 @@ impl View<'_> {
 
 /// Looks up a batch in portable code.
 pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[K], found: &mut [u32]) {
-    view.batch(keys, found, crate::simd::rank_by_thirds, crate::simd::leaf_by_thirds, crate::simd::any_has);
+    let value = |leaf, key| crate::simd::leaf_by_thirds(view.lines.at(leaf), key);
+    view.batch(keys, found, crate::simd::rank_by_thirds, value, crate::simd::any_has);
 }
 
 /// Looks up one key in portable code.
 pub(super) fn one<K: Key>(view: &View<'_>, key: K) -> u32 {
-    view.one(key, crate::simd::rank_by_thirds, crate::simd::leaf_by_thirds)
+    view.one(key, crate::simd::rank_by_thirds, |leaf, key| {
+        crate::simd::leaf_by_thirds(view.lines.at(leaf), key)
+    })
 }
 
 impl<K: Key> DirBtree<K> {
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
-        View {
-            first_shift: 32 - self.first_bits,
-            tables: &self.tables,
-            lines: SharedLines::new(&self.lines),
-            objects: &self.objects,
-        }
+        self.view_of(self.halves())
+    }
+
+    /// Returns the lines, with leaves of halves.
+    #[inline]
+    pub(super) fn halves(&self) -> Halves<'_> {
+        Halves(SharedLines::new(&self.lines))
+    }
+
+    /// Returns the view of lines whose leaves have this form.
+    #[inline]
+    pub(in crate::engines) fn view_of<F: LeafForm>(&self, lines: F) -> View<'_, F> {
+        View { first_shift: 32 - self.first_bits, tables: &self.tables, lines, objects: &self.objects }
     }
 }

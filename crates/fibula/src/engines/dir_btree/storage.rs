@@ -1,9 +1,10 @@
 //! Storage for tables, lines and objects: arrays to which everything is appended, for a structure that never changes.
 
+use crate::fib::BuildError;
 use crate::fib::parts::intervals::Blocks;
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{Budget, Buffer, OutOfMemory};
-use crate::simd::LINE_WORDS;
+use crate::simd::{LEAF_KEYS, LINE_WORDS};
 
 use super::layout::{ALONE, BASE_BITS, BELOW, LEAF_INTERVALS, OBJECT_UNITS, OBJECT_WORDS, SHIFT};
 use super::object::{ObjectRecord, PART_UNITS, block_head, push_pieces};
@@ -18,12 +19,22 @@ pub(super) const LINES: u64 = 1 << 29;
 const SHARED_UNITS: u32 = 1 << 13;
 
 /// In a value that is not encoded yet: set for a block. The lower bits are its number.
-pub(super) const BLOCK: u64 = 1 << 32;
+pub(in crate::engines) const BLOCK: u64 = 1 << 32;
 
 /// Why there is no table.
-pub(super) enum PlantError {
+pub(in crate::engines) enum PlantError {
     Memory(OutOfMemory),
     Limit(&'static str, u64),
+}
+
+impl PlantError {
+    /// Returns the error of a build of the engine of this name.
+    pub(in crate::engines) fn of(self, name: &'static str) -> BuildError {
+        match self {
+            Self::Memory(error) => BuildError::memory(name, error),
+            Self::Limit(what, most) => BuildError::limit(name, what, most, most + 1),
+        }
+    }
 }
 
 impl From<OutOfMemory> for PlantError {
@@ -37,6 +48,12 @@ pub(super) type Encoded = ([u32; LEAF_INTERVALS], u32);
 
 /// The storage in which tables and trees are planted.
 pub(super) trait TreeStorage {
+    /// Most intervals of a leaf.
+    const LEAF_INTERVALS: usize;
+
+    /// Whether slots that are not neighbours may share a tree.
+    const PACKS: bool;
+
     /// The budget of everything.
     fn budget(&mut self) -> &mut Budget;
 
@@ -54,8 +71,13 @@ pub(super) trait TreeStorage {
 
     fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]);
 
-    /// Encodes the values of a leaf, and makes the objects that they need.
-    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError>;
+    /// Writes the values of a leaf after its keys, and makes the objects that they need.
+    fn put_values(
+        &mut self,
+        line: &mut [u32; LINE_WORDS],
+        values: &[u64],
+        blocks: &Blocks<u128>,
+    ) -> Result<(), PlantError>;
 
     /// Returns the entry that leads to one value for every window, if this level has one.
     fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, PlantError>;
@@ -64,8 +86,43 @@ pub(super) trait TreeStorage {
     fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, PlantError>;
 }
 
+/// How the leaves of a structure that never changes store values.
+pub(in crate::engines) trait LeafValues: Sized {
+    /// Most intervals of a leaf.
+    const INTERVALS: usize;
+
+    /// Whether slots that are not neighbours may share a tree.
+    const PACKS: bool;
+
+    /// Returns words for whole lines before those of trees.
+    fn head(&self) -> &[u32] {
+        &[]
+    }
+
+    /// Writes the values of a leaf after its keys, and makes the objects that they need.
+    fn put(
+        arrays: &mut Arrays<'_, Self>,
+        line: &mut [u32; LINE_WORDS],
+        values: &[u64],
+        blocks: &Blocks<u128>,
+    ) -> Result<(), PlantError>;
+}
+
+/// Writes encoded values of `count` intervals, and the base of their objects.
+pub(super) fn put_halves(line: &mut [u32; LINE_WORDS], (mut values, base): Encoded, count: usize) {
+    // Slots after the last interval repeat its value, so that a lookup past the last key still finds it.
+    let (used, rest) = values.split_at_mut(count);
+    rest.fill(used[count - 1]);
+    // Eleven values and the base are twelve halves, which fill the six words after the keys.
+    let all = values.iter().copied().chain([base]);
+    for (at, value) in all.enumerate() {
+        let word = &mut line[LEAF_KEYS + at / 2];
+        *word = if at % 2 == 0 { value } else { *word | value << 16 };
+    }
+}
+
 /// Makes a table of two equal entries, and returns the entry that leads to it.
-fn equal_words(storage: &mut Arrays<'_>, word: u32) -> Result<u32, PlantError> {
+fn equal_words<V: LeafValues>(storage: &mut Arrays<'_, V>, word: u32) -> Result<u32, PlantError> {
     let place = storage.table(2, ALONE)?;
     storage.fill(place, 2, word)?;
     Ok(place)
@@ -80,14 +137,15 @@ struct Alone {
 }
 
 /// The arrays of a structure that is built and never changed.
-pub(super) struct Arrays<'a> {
+pub(in crate::engines) struct Arrays<'a, V> {
     budget: &'a mut Budget,
+    pub(in crate::engines) values: V,
     pub(super) tables: Buffer<u32>,
     pub(super) lines: Buffer<u32>,
     pub(super) objects: Buffer<u32>,
     pub(super) table_units: Units,
     pub(super) line_units: Units,
-    pub(super) object_units: Units,
+    pub(in crate::engines) object_units: Units,
     /// Entries, by hash of their value.
     alone: [Option<Alone>; CACHED],
     /// Objects of next hops, by hash of the next hop.
@@ -101,10 +159,11 @@ pub(super) fn hash(value: u64) -> usize {
     (value as u32).wrapping_mul(0x9e37_79b1) as usize >> 26
 }
 
-impl<'a> Arrays<'a> {
-    pub(super) fn new(budget: &'a mut Budget) -> Self {
+impl<'a, V> Arrays<'a, V> {
+    pub(super) fn new(values: V, budget: &'a mut Budget) -> Self {
         Self {
             budget,
+            values,
             tables: Buffer::new(),
             lines: Buffer::new(),
             objects: Buffer::new(),
@@ -114,6 +173,18 @@ impl<'a> Arrays<'a> {
             alone: [None; CACHED],
             wide: [None; CACHED],
         }
+    }
+
+    /// Writes the lines before those of trees.
+    pub(super) fn begin(&mut self) -> Result<(), PlantError>
+    where
+        V: LeafValues,
+    {
+        if !self.values.head().is_empty() {
+            self.lines((self.values.head().len() / LINE_WORDS) as u32)?;
+            self.lines.copy_from_slice(self.values.head());
+        }
+        Ok(())
     }
 
     fn append_table(&mut self, words: u32) -> Result<u32, PlantError> {
@@ -140,13 +211,22 @@ impl<'a> Arrays<'a> {
         if let Some((_, unit)) = known {
             return Ok(unit);
         }
-        let unit = self.object(ObjectRecord::whole(next_hop).words())?;
+        let unit = self.alone_object(next_hop)?;
         self.wide[hash(next_hop.into())] = Some((next_hop, unit));
         Ok(unit)
     }
 
+    /// Makes an object of a next hop alone, and returns its unit.
+    pub(in crate::engines) fn alone_object(&mut self, next_hop: u32) -> Result<u32, PlantError> {
+        self.object(ObjectRecord::whole(next_hop).words())
+    }
+
     /// Returns the object of a block, and whether its pieces are still to be appended.
-    fn block(&mut self, blocks: &Blocks<u128>, block: usize) -> Result<(u32, bool), PlantError> {
+    pub(in crate::engines) fn block(
+        &mut self,
+        blocks: &Blocks<u128>,
+        block: usize,
+    ) -> Result<(u32, bool), PlantError> {
         match ObjectRecord::of(blocks, block) {
             Some(record) => Ok((self.object(record.words())?, false)),
             None => Ok((self.object(&block_head(blocks.pieces(block).len() as u32, 0))?, true)),
@@ -154,7 +234,12 @@ impl<'a> Arrays<'a> {
     }
 
     /// Appends the pieces of a block, to which its head leads.
-    fn pieces(&mut self, head: u32, blocks: &Blocks<u128>, block: usize) -> Result<(), PlantError> {
+    pub(in crate::engines) fn pieces(
+        &mut self,
+        head: u32,
+        blocks: &Blocks<u128>,
+        block: usize,
+    ) -> Result<(), PlantError> {
         let pieces = self.append_object((PART_UNITS * blocks.pieces(block).len()) as u32)?;
         // The pieces take the place of the zeros that were appended.
         self.objects.truncate(pieces as usize * OBJECT_WORDS);
@@ -171,7 +256,66 @@ impl<'a> Arrays<'a> {
     }
 }
 
-impl TreeStorage for Arrays<'_> {
+impl Arrays<'_, HalfValues> {
+    /// Encodes the values of a leaf, and makes the objects that they need.
+    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError> {
+        let mut encoded = [0; LEAF_INTERVALS];
+        let mut base = None;
+        // Pieces come after all objects to which values lead, because a block may have more of them than a value reaches.
+        let (mut heads, mut count) = ([(0, 0); LEAF_INTERVALS], 0);
+        for (encoded, &value) in encoded.iter_mut().zip(values) {
+            let number = value as u32;
+            *encoded = if value < BELOW.into() {
+                number
+            } else {
+                let unit = if value & BLOCK != 0 {
+                    let (unit, has_pieces) = self.block(blocks, number as usize)?;
+                    if has_pieces {
+                        heads[count] = (unit, number as usize);
+                        count += 1;
+                    }
+                    unit
+                } else {
+                    self.next_hop(number, base)?
+                };
+                // The first object sets the base, because later ones are not before it.
+                let base = *base.get_or_insert(unit >> BASE_BITS);
+                let from_base = unit - (base << BASE_BITS);
+                if from_base >= BELOW {
+                    return Err(PlantError::Limit("units of objects within reach of a leaf", BELOW.into()));
+                }
+                BELOW | from_base
+            };
+        }
+        for &(head, block) in &heads[..count] {
+            self.pieces(head, blocks, block)?;
+        }
+        Ok((encoded, base.unwrap_or(0)))
+    }
+}
+
+/// Values of 16 bits.
+pub(super) struct HalfValues;
+
+impl LeafValues for HalfValues {
+    const INTERVALS: usize = LEAF_INTERVALS;
+    const PACKS: bool = false;
+
+    fn put(
+        arrays: &mut Arrays<'_, Self>,
+        line: &mut [u32; LINE_WORDS],
+        values: &[u64],
+        blocks: &Blocks<u128>,
+    ) -> Result<(), PlantError> {
+        put_halves(line, arrays.encode(values, blocks)?, values.len());
+        Ok(())
+    }
+}
+
+impl<V: LeafValues> TreeStorage for Arrays<'_, V> {
+    const LEAF_INTERVALS: usize = V::INTERVALS;
+    const PACKS: bool = V::PACKS;
+
     fn budget(&mut self) -> &mut Budget {
         self.budget
     }
@@ -207,39 +351,13 @@ impl TreeStorage for Arrays<'_> {
         self.lines[line as usize * LINE_WORDS..][..LINE_WORDS].copy_from_slice(words);
     }
 
-    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, PlantError> {
-        let mut encoded = [0; LEAF_INTERVALS];
-        let mut base = None;
-        // Pieces come after all objects to which values lead, because a block may have more of them than a value reaches.
-        let (mut heads, mut count) = ([(0, 0); LEAF_INTERVALS], 0);
-        for (encoded, &value) in encoded.iter_mut().zip(values) {
-            let number = value as u32;
-            *encoded = if value < BELOW.into() {
-                number
-            } else {
-                let unit = if value & BLOCK != 0 {
-                    let (unit, has_pieces) = self.block(blocks, number as usize)?;
-                    if has_pieces {
-                        heads[count] = (unit, number as usize);
-                        count += 1;
-                    }
-                    unit
-                } else {
-                    self.next_hop(number, base)?
-                };
-                // The first object sets the base, because later ones are not before it.
-                let base = *base.get_or_insert(unit >> BASE_BITS);
-                let from_base = unit - (base << BASE_BITS);
-                if from_base >= BELOW {
-                    return Err(PlantError::Limit("units of objects within reach of a leaf", BELOW.into()));
-                }
-                BELOW | from_base
-            };
-        }
-        for &(head, block) in &heads[..count] {
-            self.pieces(head, blocks, block)?;
-        }
-        Ok((encoded, base.unwrap_or(0)))
+    fn put_values(
+        &mut self,
+        line: &mut [u32; LINE_WORDS],
+        values: &[u64],
+        blocks: &Blocks<u128>,
+    ) -> Result<(), PlantError> {
+        V::put(self, line, values, blocks)
     }
 
     fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, PlantError> {

@@ -16,7 +16,7 @@ use crate::net::{Ipv6Key, Key, Prefix, Routes};
 use super::NAME;
 use super::build::{Planting, Region, To, value};
 use super::ground::{Ground, LEVELS, LINES, OBJECTS, TABLES};
-use super::layout::{DirBtree, cut, head, numbers};
+use super::layout::{DirBtree, TREE_INTERVALS, cut, head, numbers};
 use super::plan::{Intervals, NONE, Plan};
 use super::prepared::Savepoint;
 use super::reach::Path;
@@ -69,7 +69,7 @@ impl<K: Ipv6Key> Editor<K> {
         let mut ground = Ground::new(Budget::new(limits), routes.len(), limits.huge_pages)?;
         let (mut all, mut blocks) = (Intervals::default(), Blocks::default());
         sweep(routes, Prefix::ALL, &mut all, &mut blocks, &mut ground.budget)?;
-        let (mut plan, root) = Plan::new(&all, cut::<K>(), &mut ground.budget)?;
+        let (mut plan, root) = Plan::new(&all, cut::<K>(), TREE_INTERVALS, &mut ground.budget)?;
         let first_bits = plan.first_bits(&all, root, &mut ground.budget)?;
         ground.first_shift = 32 - first_bits;
         let mut planting = Planting::<K, _>::new(&all, &blocks, &mut plan, &mut ground);
@@ -174,7 +174,7 @@ impl<K: Key> Editor<K> {
 
     /// Prepares new tables for the smallest region around an upper part that is worth new tables. Returns its last upper part.
     fn rebuild(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<u64, PlantError> {
-        let mut plan = Plan::of(cut::<K>());
+        let mut plan = Plan::of(cut::<K>(), TREE_INTERVALS);
         let result = self.rebuild_by(&mut plan, upper, path, after);
         // On an error too, because the budget counts the plan's lists.
         plan.free(&mut self.ground.budget);
