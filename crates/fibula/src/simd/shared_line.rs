@@ -68,7 +68,7 @@ impl<'a> SharedLines<'a> {
 /// Values that codes of a byte have.
 pub const CODED_VALUES: usize = 1 << 8;
 
-/// Lines of which the first ones are the values of codes, a word each. Leaves among the others have codes.
+/// Lines that begin with the values of codes, a word each. Leaves among the others have codes.
 #[derive(Debug, Clone, Copy)]
 pub struct CodedLines<'a>(SharedLines<'a>);
 

@@ -43,6 +43,7 @@ impl<K: Ipv6Key> DirBtree<K> {
         let first_bits = plan.first_bits(&all, root, budget)?;
         let values = values(&all.values, budget)?;
         let mut storage = Arrays::new(values, budget);
+        // Nothing else is in the lines yet, so the head is at their start.
         storage.begin()?;
         let mut planting = Planting::<K, _>::new(&all, &blocks, &mut plan, &mut storage);
         planting.first(first_bits, root)?;
@@ -257,6 +258,7 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
     /// Adds 2^`bits` slots of a region. They join the open tree if it has room for their intervals.
     fn slot(&mut self, place: u32, region: Region, bits: u32) -> Result<(), PlantError> {
         let Region { upper, first, last, .. } = region;
+        // A structure that changes keeps slots of one tree side by side, because a change replaces them together.
         if S::PACKS {
             return self.pack(place, region, bits);
         }
@@ -276,6 +278,7 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
     /// Adds slots as `slot` does, to the fullest of several open trees that has room for their intervals.
     fn pack(&mut self, place: u32, region: Region, bits: u32) -> Result<(), PlantError> {
         let Region { upper, first, last, .. } = region;
+        // A tree's keys are windows, so the bits before these are the same in the whole tree.
         if self.open.before != upper >> 31 {
             self.close_packed()?;
             self.open.before = upper >> 31;
@@ -288,12 +291,14 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
             let tree = &self.packed[at];
             tree.intervals.len() + more(tree) <= most
         });
+        // The fullest first, because the others have more room for what is to come.
         let at = match fitting.max_by_key(|&at| self.packed[at].intervals.len()) {
             Some(at) => at,
             None if self.packed.len() < PACKED => {
                 self.storage.budget().push(&mut self.packed, PackedTree::default())?;
                 self.packed.len() - 1
             }
+            // None has room, so the one that has the least is done.
             None => {
                 let fullest = (0..PACKED).max_by_key(|&at| self.packed[at].intervals.len()).unwrap_or(0);
                 self.close_one(fullest)?;
@@ -301,6 +306,7 @@ impl<'a, K: Key, S: TreeStorage> Planting<'a, K, S> {
             }
         };
         let (tree, budget) = (&mut self.packed[at], self.storage.budget());
+        // An interval that goes on into this slot is not repeated, because keys ascend.
         let known = usize::from(tree.intervals.last() == Some(&(first as u32)));
         for interval in first + known..=last {
             budget.push(&mut tree.intervals, interval as u32)?;

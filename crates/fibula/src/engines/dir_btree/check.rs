@@ -98,6 +98,7 @@ impl<K: Key> DirBtree<K> {
             objects: BTreeMap::new(),
             uses: HashMap::new(),
         };
+        // No slot leads to the lines of the head, which are in use all the same.
         if F::HEAD > 0 {
             walk.trees.insert(0, F::HEAD);
         }

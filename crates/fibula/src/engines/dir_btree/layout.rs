@@ -122,9 +122,9 @@ pub(in crate::engines) trait LeafForm: Copy {
 
 /// Values of 16 bits: next hops below 2^15, and objects counted from a base.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engines) struct Halves<'a>(pub(super) SharedLines<'a>);
+pub(in crate::engines) struct HalfLeaves<'a>(pub(super) SharedLines<'a>);
 
-impl LeafForm for Halves<'_> {
+impl LeafForm for HalfLeaves<'_> {
     const KEYS: usize = LEAF_KEYS;
     const BELOW: u32 = BELOW;
 

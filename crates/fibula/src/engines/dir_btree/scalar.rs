@@ -7,7 +7,7 @@ use crate::fib::parts::intervals;
 use crate::net::Key;
 use crate::simd::{LINE_UNITS, SharedLine, SharedLines, anew, each_lane, fetch_after, fetch_at, put};
 
-use super::layout::{DirBtree, Halves, LeafForm, OBJECT_WORDS, cut, head, window};
+use super::layout::{DirBtree, HalfLeaves, LeafForm, OBJECT_WORDS, cut, head, window};
 use super::object;
 
 /// Keys of a group.
@@ -19,7 +19,7 @@ const AHEAD: usize = 4096;
 /// A table as kernels read it. They take it by reference, because a copy would be written in parts and then read as a whole,
 /// which delays the first load.
 #[derive(Debug)]
-pub(in crate::engines) struct View<'a, F = Halves<'a>> {
+pub(in crate::engines) struct View<'a, F = HalfLeaves<'a>> {
     /// Removes the bits of a head that do not index the first table.
     pub(super) first_shift: u32,
     pub(super) tables: &'a [AtomicU32],
@@ -218,8 +218,8 @@ impl<K: Key> DirBtree<K> {
 
     /// Returns the lines, with leaves of halves.
     #[inline]
-    pub(super) fn halves(&self) -> Halves<'_> {
-        Halves(SharedLines::new(&self.lines))
+    pub(super) fn halves(&self) -> HalfLeaves<'_> {
+        HalfLeaves(SharedLines::new(&self.lines))
     }
 
     /// Returns the view of lines whose leaves have this form.

@@ -38,10 +38,12 @@ struct CodedValues {
 impl CodedValues {
     /// Numbers the most frequent next hops among the values of intervals.
     fn new(values: &[u64], budget: &mut Budget) -> Result<Self, OutOfMemory> {
+        // Blocks and large next hops are objects whatever their number, because their words could not be told from those of objects.
         let mut dictionary = NextHopDictionary::new(budget)?;
         for &value in values.iter().filter(|&&value| value < BELOW.into()) {
             dictionary.code(NextHop::new(value as u32), budget)?;
         }
+        // Values have next hops, not codes of before, so their new order is not needed.
         let order = dictionary.by_popularity(budget)?;
         budget.free(order);
         let most_frequent = dictionary.into_next_hops(budget)?;
@@ -50,6 +52,7 @@ impl CodedValues {
         next_hops.extend_from_slice(&most_frequent[..known]);
         next_hops.resize(CODED_VALUES, BELOW);
         budget.free(most_frequent);
+        // By next hop, because values are looked for by it.
         let mut codes = budget.vec(known)?;
         codes.extend(next_hops[..known].iter().copied().zip(0..));
         codes.sort_unstable();
@@ -78,6 +81,7 @@ impl LeafValues for CodedValues {
         blocks: &Blocks<u128>,
     ) -> Result<(), PlantError> {
         let mut codes = [0; LEAF_INTERVALS];
+        // Objects are appended, so those of a leaf follow each other from here on.
         let base = arrays.object_units.end();
         // Pieces come after all objects, because those follow each other.
         let (mut heads, mut count) = ([(0, 0); LEAF_INTERVALS], 0);
@@ -101,13 +105,16 @@ impl LeafValues for CodedValues {
         for &(head, block) in &heads[..count] {
             arrays.pieces(head, blocks, block)?;
         }
+        // As in leaves of halves, the last value is repeated.
         let (used, rest) = codes.split_at_mut(values.len());
         rest.fill(used[used.len() - 1]);
+        // Twelve codes fill three words, and the last one shares a word with the base.
         let (words, last) = line.split_at_mut(LINE_WORDS - 1);
         let (fours, rest) = codes.as_chunks::<4>();
         for (word, four) in words[LINE_WORDS - 1 - fours.len()..].iter_mut().zip(fours) {
             *word = four.iter().rev().fold(0, |word, code| word << 8 | code);
         }
+        // Leaves without objects have no base, because it might not fit.
         last[0] = rest[0] | if has_objects { base << BASE_AT } else { 0 };
         Ok(())
     }

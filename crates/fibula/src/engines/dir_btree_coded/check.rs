@@ -12,6 +12,7 @@ impl<K: Key> DirBtreeCoded<K> {
         let unless = CheckError::unless;
         let words = self.trees.lines.get(..CODED_VALUES);
         let words = words.ok_or(CheckError::new("each code has a word", self.trees.lines.len()))?;
+        // Codes are numbered without gaps, so the words of next hops come first.
         let known = words.iter().take_while(|word| word.read() & BELOW == 0).count();
         unless(known <= OBJECT as usize, "the last code is that of objects", known)?;
         let rest = words[known..].iter().all(|word| word.read() == BELOW);

@@ -88,6 +88,7 @@ impl LeafForm for Codes<'_> {
         let mut units = Vec::new();
         for code in self.values(leaf).take(count) {
             if code == OBJECT {
+                // An object that is too large is refused, so that no place after it counts.
                 units.push(next as u32);
                 // A unit that is not there is found where the object is looked at.
                 let is_there = objects.len() / OBJECT_WORDS > next;

@@ -10,6 +10,7 @@ use super::layout::DirBtreeCoded;
 
 /// Opens the tables of a file.
 pub(super) fn open<K: Ipv6Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
+    // All else that a lookup depends on is checked where it is read, because words of a mapped file may change.
     let trees = of_parts::<K>(&mut parts)?;
     CheckError::unless(trees.lines.len() >= CODED_VALUES, "each code has a word", trees.lines.len())?;
     Ok(Box::new(DirBtreeCoded { trees }))

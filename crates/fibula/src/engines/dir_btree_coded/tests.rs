@@ -85,6 +85,7 @@ fn the_255th_next_hop_is_the_first_object() {
 
 #[test]
 fn next_hops_with_the_highest_bit_are_objects() {
+    // The highest bit tells words of objects, so no next hop with it has a code.
     for (id, objects) in [(BELOW - 1, 0), (BELOW, 2000), (u32::MAX, 2000)] {
         let fib = build((0..2000).map(|at| (site(at), 48, id)));
         assert_eq!(fib.trees.objects.len(), 2 * objects);
@@ -95,6 +96,7 @@ fn next_hops_with_the_highest_bit_are_objects() {
 fn objects_of_every_size_are_passed() {
     // The /48s of one place are neighbours in leaves: next hops without codes, records of one to eight prefixes, and blocks.
     let place = |at: u128| (0x2001_0db8_0000 + at) << 80;
+    // However, most intervals elsewhere have codes, so that the table has both.
     let coded = (0..300u128).map(|at| (site(1 << 20 | at), 48, 1 + at as u32 % 254));
     let coded = coded.clone().chain(coded.map(|(bits, len, id)| (bits | 1 << 90, len, id)));
     let crowded = (0..300u128).flat_map(|at| {
@@ -113,6 +115,7 @@ fn a_tree_takes_as_many_intervals_as_it_has_room_for() {
     for count in most - 4..=most + 4 {
         build((0..count).map(|at| (0x2001_0db8_0000 << 80 | at << 80, 48, 1 + at as u32 % 2)));
     }
+    // One leaf or two, and every number of intervals in the last one.
     for count in 1..=2 * LEAF_INTERVALS as u128 {
         build((0..count).map(|at| (0x2001_0db8_0000 << 80 | at << 80, 48, 1 + at as u32 % 2)));
     }
@@ -167,6 +170,7 @@ fn mixed() -> (DirBtreeCoded<u128>, Vec<u128>) {
 fn the_check_finds_codes_that_are_none_and_slots_that_lead_to_next_hops() {
     let (fib, _) = mixed();
     let lines = &fib.trees.lines;
+    // Each change is undone, because the next one is told apart by its error.
     let change = |at: usize, word: u32| {
         let before = lines[at].swap(word, Relaxed);
         let error = fib.check().unwrap_err().to_string();
@@ -198,6 +202,7 @@ fn the_check_finds_codes_that_are_none_and_slots_that_lead_to_next_hops() {
 #[test]
 fn whatever_the_words_are_lookups_end() {
     let (fib, keys) = mixed();
+    // A lookup that meets a place outside stops with a message, and there would be many.
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let mut random = Random(3);
