@@ -345,7 +345,12 @@ impl Own {
     #[inline]
     #[must_use]
     pub fn contains(&self, vrf: usize, v6: bool, address: u128) -> bool {
-        self.bits >> (address & 63) & 1 != 0 && self.addresses.binary_search(&(vrf, v6, address)).is_ok()
+        self.bits >> (address as u32 & 63) & 1 != 0 && self.search(vrf, v6, address)
+    }
+
+    #[cold]
+    fn search(&self, vrf: usize, v6: bool, address: u128) -> bool {
+        self.addresses.binary_search(&(vrf, v6, address)).is_ok()
     }
 }
 
@@ -356,11 +361,21 @@ impl Fabric {
     pub fn hop(&self, number: u32, hash: impl FnOnce() -> u32) -> Option<&Hop> {
         match self.hops.get(number as usize)?.as_ref()? {
             Hop::Group(members) => {
-                // A member may not be a group. Thus, a lookup needs at most two steps and cannot loop.
                 let member = *members.get(flow::member(hash(), members.len()))?;
+                // A member may not be a group. Thus, a lookup needs at most two steps and cannot loop.
                 self.hops.get(member as usize)?.as_ref().filter(|hop| !matches!(hop, Hop::Group(_)))
             }
             hop => Some(hop),
+        }
+    }
+
+    /// Returns the number of the member of a group that `hash` chooses; `None` for a next hop that is no group.
+    #[inline]
+    #[must_use]
+    pub fn member(&self, number: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
+        match self.hops.get(number as usize)?.as_ref()? {
+            Hop::Group(members) => members.get(flow::member(hash(), members.len())).copied(),
+            _ => None,
         }
     }
 

@@ -3,16 +3,16 @@
 use crate::acl::{self, HeaderFields};
 use crate::drops::DropReason;
 use crate::io::{Offload, Received};
-use crate::packet::ethernet::{self, ARP, IPV4, IPV6, Mac};
+use crate::packet::ethernet::{self, ARP, IPV4, IPV6, Mac, Tags};
 use crate::packet::flow::{self, Flow};
 use crate::packet::martian::Martians;
-use crate::packet::{ipv4, ipv6, mld, nd};
+use crate::packet::{checksum, ipv4, ipv6, mld, nd, u16_at, u32_at, u128_at};
 use crate::police::PolicerClass;
 
-use super::fabric::{Fabric, Interface};
+use super::fabric::{Fabric, Interface, Urpf};
 
 /// A packet to route.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Item {
     /// Number of the frame in the burst.
     pub(super) index: usize,
@@ -39,6 +39,10 @@ pub(super) struct Item {
     pub(super) more_fragments: bool,
     pub(super) dont_fragment: bool,
     pub(super) routing_0: bool,
+    /// See [`Item::is_plain`].
+    pub(super) plain: bool,
+    /// Whether its interface has uRPF.
+    pub(super) urpf: bool,
     pub(super) label: u32,
     /// Source address. An IPv4 address is in the low bits.
     pub(super) source: u128,
@@ -121,6 +125,18 @@ impl Item {
         }
     }
 
+    /// Returns whether the packet may leave by any interface that is up and takes its length, but for uRPF and rules: all checks that do
+    /// not depend on its route, made once.
+    pub(super) fn is_plain(&self, fabric: &Fabric, offload: &Offload) -> bool {
+        !self.group
+            && (self.v6 || self.header == 20)
+            && self.ttl > 1
+            && offload.segment == 0
+            && !self.is_martian_source(fabric.martians)
+            && !self.is_link_local_source()
+            && !fabric.own.contains(self.vrf, self.v6, self.source)
+    }
+
     /// Returns whether the source means a station of the link alone.
     #[inline]
     pub(super) fn is_link_local_source(&self) -> bool {
@@ -143,6 +159,147 @@ pub(super) enum Class {
     HostIp(DropReason),
     /// Treat it as the router's own without a lookup, because it has a link-local destination.
     Local,
+}
+
+/// The interface of a port's frames without a tag: most frames are compared with it, worked out once a burst.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// Its MAC address in the upper bits, as a frame has it.
+    mac: u64,
+    interface: u16,
+    pub(super) vrf: usize,
+    pub(super) urpf: bool,
+}
+
+impl Entry {
+    /// Of a port without such an interface: no frame has an address with bits below.
+    const NONE: Self = Self { mac: u64::MAX, interface: 0, vrf: 0, urpf: false };
+
+    /// Returns that of a port.
+    #[inline]
+    pub(super) fn of(fabric: &Fabric, port: usize) -> Self {
+        let Some(number) = fabric.ports[port].interface(Tags::NONE) else { return Self::NONE };
+        let interface = &fabric.interfaces[usize::from(number)];
+        if interface.mac.is_group() {
+            return Self::NONE;
+        }
+        let m = interface.mac.0;
+        let mac = u64::from_le_bytes([0, 0, m[0], m[1], m[2], m[3], m[4], m[5]]);
+        Self { mac, interface: number, vrf: interface.vrf, urpf: interface.urpf != Urpf::Off }
+    }
+}
+
+/// Kinds of packets that need no more thought than their header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plain {
+    V4,
+    V6,
+}
+
+/// First bytes of IPv4 addresses that are not all of ordinary stations: [`classify`] tells them apart.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut first = 0;
+    while first < 256 {
+        special[first] = matches!(first, 0 | 127 | 169 | 224..=255);
+        first += 1;
+    }
+    special
+};
+
+/// Reads a plain packet, see [`Item::is_plain`], in a frame without a tag, if it is to be routed. Returns `None` for every other frame,
+/// also for some that turn out to be plain: [`classify`] has all rules.
+// Always, because a back end may know much of its frames, for example that none is cut, which makes comparisons constant.
+#[inline(always)]
+pub(super) fn read_plain(
+    entry: &Entry,
+    fabric: &Fabric,
+    index: usize,
+    frame: &Received<'_>,
+    item: &mut Item,
+) -> Option<Plain> {
+    let header = frame.bytes.first_chunk::<34>()?;
+    let to = u64::from_le_bytes([
+        header[0], header[1], header[2], header[3], header[4], header[5], header[6], header[7],
+    ]);
+    if to << 16 != entry.mac || frame.tag.is_some() || frame.cut || frame.offload.segment != 0 {
+        return None;
+    }
+    let packet = frame.bytes.len() - 14;
+    let kind = match u16_at(header, 12) {
+        IPV4 => {
+            let ip: &[u8; 20] = header[14..].first_chunk()?;
+            let len = usize::from(u16_at(ip, 2));
+            let (source, destination) = (u32_at(ip, 12), u32_at(ip, 16));
+            let flags = u16_at(ip, 6);
+            if ip[0] != 0x45
+                || len < 20
+                || len > packet
+                || flags & 0x3fff != 0
+                || ip[8] <= 1
+                || SPECIAL[usize::from(ip[12])]
+                || SPECIAL[usize::from(ip[16])]
+                || !checksum::is_right(ip)
+                || fabric.own.contains(entry.vrf, false, source.into())
+            {
+                return None;
+            }
+            item.v6 = false;
+            item.len = len;
+            item.header = 20;
+            item.upper = Some(20);
+            item.ttl = ip[8];
+            item.protocol = ip[9];
+            item.dont_fragment = flags & 0x4000 != 0;
+            item.label = 0;
+            item.source = source.into();
+            item.destination = destination.into();
+            Plain::V4
+        }
+        IPV6 => {
+            let header = frame.bytes.first_chunk::<54>()?;
+            let ip: &[u8; ipv6::HEADER] = header[14..].first_chunk()?;
+            let len = ipv6::HEADER + usize::from(u16_at(ip, 4));
+            let (source, destination) = (u128_at(ip, 8), u128_at(ip, 24));
+            // Neither ::/64 nor fe80::/10 and multicast, nor between these.
+            let is_ordinary = |address: u128| ((address >> 64) as u64).wrapping_sub(1) < (0xfe80 << 48) - 1;
+            if ip[0] >> 4 != 6
+                || len > packet
+                || ip[7] <= 1
+                // Headers to walk, and messages that may be neighbour discovery.
+                || matches!(ip[6], 0 | 43 | 44 | 51 | 60 | ipv6::ICMPV6)
+                || !is_ordinary(source)
+                || !is_ordinary(destination)
+                || fabric.own.contains(entry.vrf, true, source)
+            {
+                return None;
+            }
+            item.v6 = true;
+            item.len = len;
+            item.header = ipv6::HEADER;
+            item.upper = Some(ipv6::HEADER);
+            item.ttl = ip[7];
+            item.protocol = ip[6];
+            item.dont_fragment = true;
+            item.label = u32_at(ip, 0) & 0xf_ffff;
+            item.source = source;
+            item.destination = destination;
+            Plain::V6
+        }
+        _ => return None,
+    };
+    item.index = index;
+    item.interface = entry.interface;
+    item.vrf = entry.vrf;
+    item.start = 14;
+    item.group = false;
+    item.fragment = false;
+    item.later_fragment = false;
+    item.more_fragments = false;
+    item.routing_0 = false;
+    item.plain = true;
+    item.urpf = entry.urpf;
+    Some(kind)
 }
 
 #[cold]
@@ -177,6 +334,8 @@ pub(super) fn classify(
     item.vrf = interface.vrf;
     item.start = header.payload;
     item.group = group;
+    item.plain = false;
+    item.urpf = interface.urpf != Urpf::Off;
     let packet = &frame.bytes[header.payload..];
     match header.ether_type {
         IPV4 => {
@@ -281,4 +440,91 @@ fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, DropReaso
         return Err(DropReason::Ipv6RoutingHeader);
     }
     Ok(Class::Route)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::network;
+    use crate::packet::ethernet::{Header, Tag};
+
+    fn random(state: &mut u64) -> usize {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        (*state >> 11) as usize
+    }
+
+    fn frame(state: &mut u64, to: Mac) -> Vec<u8> {
+        let v6 = random(state) % 2 == 0;
+        let tags = if random(state) % 8 == 0 { Tags::one(random(state) as u16 % 2) } else { Tags::NONE };
+        let header = Header::new(to, Mac([2, 0, 0, 0, 0, 9]), tags, if v6 { IPV6 } else { IPV4 });
+        let mut bytes = header.as_bytes().to_vec();
+        let at = bytes.len();
+        bytes.resize(at + 40 + random(state) % 30, 0);
+        let (room, ttl) = (bytes.len() - at, [0, 1, 2, 64, 255][random(state) % 5]);
+        let len = room - random(state) % 5;
+        if v6 {
+            let high = [0, 0, 0x20, 0x64 << 8 | 0xff9b, 0xfc, 0xfd, 0xfe, 0xff];
+            let mut address =
+                || high[random(state) % 8] << 120 | [0, 0x80 << 112, 1 << 64][random(state) % 3] | 1;
+            let (source, destination) = (address(), address());
+            let next = [17, 17, 17, 17, 59, 58, 0, 43, 44][random(state) % 9];
+            ipv6::write(&mut bytes[at..], len.saturating_sub(40), ttl, next, source, destination);
+        } else {
+            let high = [0, 10, 10, 10, 127, 169, 198, 223, 224, 240, 255];
+            let low = [1, 254, 0xfe_fe01, 0xff_ffff];
+            let mut address = || high[random(state) % 11] << 24 | low[random(state) % 4];
+            let (source, destination) = (address(), address());
+            ipv4::write(&mut bytes[at..], len, ttl, 17, source, destination);
+        }
+        let wrong = at + random(state) % 24;
+        match random(state) % 6 {
+            0 => bytes[wrong] ^= 1 << (random(state) % 8),
+            1 => bytes[random(state) % 14] ^= 1 << (random(state) % 8),
+            2 => bytes.truncate(wrong),
+            _ => {}
+        }
+        if !v6 && random(state) % 2 == 0 && bytes.len() >= at + 20 {
+            bytes[at + 10..at + 12].fill(0);
+            let sum = checksum::checksum(&bytes[at..at + 20]);
+            bytes[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Whatever the short way says of a frame, the long one says too.
+    #[test]
+    fn plain_packets_are_read_as_any_others() {
+        let table = fibula::Table::new().expect("memory for a table");
+        let mut fabric = (*network(table, 1, false).fabric()).clone();
+        fabric.interfaces[0].v6 = vec![((0x20 << 120) | (1 << 64) | 1, 64)];
+        fabric.own = crate::forward::fabric::Own::of(&fabric.interfaces);
+        let (mut state, mut short, mut long) = (9, [0; 2], [0; 2]);
+        for round in 0..400_000 {
+            fabric.interfaces[0].urpf = if round % 3 == 0 { Urpf::Loose } else { Urpf::Off };
+            let entry = Entry::of(&fabric, 0);
+            let mut bytes = frame(&mut state, fabric.interfaces[0].mac);
+            let segment = u16::from(random(&mut state) % 16 == 0) * 1000;
+            let tag = (random(&mut state) % 16 == 0).then(|| Tag::from(0));
+            let (offload, cut) = (Offload { segment, ..Offload::default() }, random(&mut state) % 32 == 0);
+            let frame = Received { bytes: &mut bytes, tag, offload, cut };
+            // Of the frame before, all of it must be written over.
+            let before =
+                Item { routing_0: true, more_fragments: true, group: true, label: 7, ..Item::default() };
+            let (mut read, mut expected) = (before.clone(), before);
+            let class = classify(&fabric, 0, 5, &frame, &mut expected);
+            let is_plain = matches!(class, Ok(Class::Route)) && expected.is_plain(&fabric, &frame.offload);
+            let Some(kind) = read_plain(&entry, &fabric, 5, &frame, &mut read) else {
+                long[usize::from(expected.v6)] += usize::from(is_plain);
+                continue;
+            };
+            assert!(is_plain, "{class:?} {:02x?}", frame.bytes);
+            expected.plain = true;
+            assert_eq!(read, expected, "{:02x?}", frame.bytes);
+            assert_eq!(kind == Plain::V6, read.v6);
+            short[usize::from(read.v6)] += 1;
+        }
+        assert!(short.iter().chain(&long).all(|&count| count > 500), "{short:?} {long:?}");
+    }
 }

@@ -426,8 +426,9 @@ pub(super) fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destinatio
     }
 }
 
+/// Counts one hop.
 #[inline]
-fn hop(packet: &mut [u8], v6: bool) {
+pub(super) fn hop(packet: &mut [u8], v6: bool) {
     if v6 { ipv6::hop(packet) } else { ipv4::hop(packet) }
 }
 

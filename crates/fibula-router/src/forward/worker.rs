@@ -18,10 +18,12 @@ use crate::packet::limit::Bucket;
 use crate::packet::options;
 use crate::police::{PolicerCounts, Policers};
 
+use super::exits::Exits;
 use super::fabric::{Fabric, Hop, Urpf};
-use super::item::{Class, Item, classify};
+use super::item::{Class, Entry, Item, Plain, classify, read_plain};
 use super::pending::Pending;
 use super::sample::Sampling;
+use super::send::hop;
 use super::trace::{self, Trace};
 use super::watch::Watch;
 
@@ -132,6 +134,9 @@ pub struct Worker {
     items: Vec<Item>,
     routes: Box<[Option<NextHop>; BURST]>,
     sources: Box<[Option<NextHop>; BURST]>,
+    /// The destinations of plain packets, each at the number of its item.
+    plain: Columns,
+    exits: Exits,
     /// The rules of the fabric, with this worker's counters.
     forward_rules: Option<Rules>,
     pub(super) local_rules: Option<Rules>,
@@ -139,6 +144,54 @@ pub struct Worker {
     /// A trace, samples, or both; `None` while there is neither, so that packets then cost nothing more.
     pub(super) watch: Option<Box<Watch>>,
     pub(super) trace_rate: Bucket,
+}
+
+/// The destinations of the plain packets of a burst, as lookups take them.
+#[derive(Debug, Default)]
+struct Columns {
+    v4: Vec<u32>,
+    v6: Vec<u128>,
+    /// A bit for each plain packet of IPv4, and of IPv6.
+    is_v4: u64,
+    is_v6: u64,
+    /// VRF of all of them, and whether their interface has uRPF.
+    vrf: usize,
+    urpf: bool,
+}
+
+impl Columns {
+    fn new() -> Self {
+        Self { v4: vec![0; BURST], v6: vec![0; BURST], ..Self::default() }
+    }
+}
+
+/// Frames that were sent by one port after another: counters are added to once for all of them.
+#[derive(Debug, Default)]
+struct Tally {
+    port: usize,
+    frames: u64,
+    bytes: u64,
+    forwarded: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, counters: &[PortCounters], port: usize, bytes: usize) {
+        if port != self.port {
+            self.flush(counters);
+            self.port = port;
+        }
+        self.frames += 1;
+        self.bytes += bytes as u64;
+    }
+
+    #[inline]
+    fn flush(&mut self, counters: &[PortCounters]) {
+        counters[self.port].sent.add(self.frames);
+        counters[self.port].sent_bytes.add(self.bytes);
+        self.forwarded += self.frames;
+        (self.frames, self.bytes) = (0, 0);
+    }
 }
 
 /// Rules, and a worker's counters of them.
@@ -241,6 +294,8 @@ impl Worker {
             items: vec![Item::default(); BURST],
             routes: Box::new([None; BURST]),
             sources: Box::new([None; BURST]),
+            plain: Columns::new(),
+            exits: Exits::new(),
             forward_rules: None,
             local_rules: None,
             policing: None,
@@ -284,6 +339,7 @@ impl Worker {
         {
             self.readers = readers;
             self.fabric = fabric;
+            self.exits.clear();
             self.version = version;
             self.taken.store(version, Ordering::Release);
             let (rate, burst) = self.fabric.icmp_rate;
@@ -322,22 +378,14 @@ impl Worker {
             // Taken out for both passes, because packets borrow them while the rest of the worker changes.
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
             let watched = self.watch.is_some() && self.begin_watch(received, now_ns);
-            let count = self.sort(io, &mut items, port, (received, watched), now_ns);
+            let count = self.sort(io, &fabric, &mut items, port, (received, watched), now_ns);
             self.look_up(&items[..count]);
             // The whole burst at once, because a lookup then hides the memory latency of another.
             if let Some(rules) = &mut self.forward_rules {
                 rules.pass(io, &items[..count]);
             }
-            for (number, item) in items[..count].iter().enumerate() {
-                let (route, source) = (self.routes[number], self.sources[number]);
-                let sight = if watched { self.sight_routed(io, item, (route, source), now_ns) } else { None };
-                if let Err(refused) = self.route(io, &fabric, (number, item), route, source, now_ns) {
-                    self.refuse(io, port, item, refused, now_ns);
-                }
-                if let Some(sight) = sight {
-                    self.report(port, sight);
-                }
-            }
+            self.exits.refresh(&self.shared.neighbours);
+            self.route_all(io, &fabric, port, &items[..count], watched, now_ns);
             self.items = items;
         }
         if self.pending.len() > 0
@@ -352,10 +400,11 @@ impl Worker {
     /// Passes frames to the other port of a pair, without rules and lookups.
     fn bridge(&mut self, io: &mut impl Io, port: usize, received: usize) {
         let counters = &self.counters[port];
+        let (mut received_bytes, mut forwarded, mut sent_bytes) = (0, 0, 0);
         for index in 0..received {
             let frame = io.frame(index);
             let (len, offload) = (frame.bytes.len(), frame.offload);
-            counters.received_bytes.add(len as u64);
+            received_bytes += len as u64;
             let header = ethernet::whole_header(frame.bytes, frame.tag).filter(|_| !frame.cut);
             let Some((header, payload)) = header else {
                 counters.drop(DropReason::FrameTruncated);
@@ -366,83 +415,142 @@ impl Worker {
             if offload.segment != 0 && !io.segments(to) {
                 counters.drop(DropReason::OffloadUnsupported);
             } else if io.forward(index, to, &header, payload..len, &offload) {
-                counters.forwarded.add(1);
-                self.counters[to].sent.add(1);
-                self.counters[to].sent_bytes.add((header.size() + len - payload) as u64);
+                forwarded += 1;
+                sent_bytes += (header.size() + len - payload) as u64;
             } else {
                 counters.drop(DropReason::TransmitFull);
             }
         }
         counters.received.add(received as u64);
+        counters.received_bytes.add(received_bytes);
+        if forwarded > 0 {
+            counters.forwarded.add(forwarded);
+            self.counters[port ^ 1].sent.add(forwarded);
+            self.counters[port ^ 1].sent_bytes.add(sent_bytes);
+        }
     }
 
     /// Runs the first pass. Returns the number of items to look up.
+    // A function of its own, like the second pass, because both need all registers.
+    #[inline(never)]
     fn sort(
         &mut self,
         io: &mut impl Io,
+        fabric: &Fabric,
         items: &mut [Item],
         port: usize,
         (received, watched): (usize, bool),
         now_ns: u64,
     ) -> usize {
-        let counters = Arc::clone(&self.counters);
-        let counters = &counters[port];
+        let entry = Entry::of(fabric, port);
+        // Taken out, because the compiler would read and write them in memory for every packet.
+        let mut plain = std::mem::take(&mut self.plain);
+        let (mut is_v4, mut is_v6) = (0, 0);
         let (mut count, mut bytes) = (0, 0);
         for index in 0..received {
             let frame = io.frame(index);
             bytes += frame.bytes.len() as u64;
             // An item that is not routed is overwritten by the next frame.
             let item = &mut items[count];
-            let class = classify(&self.fabric, port, index, &frame, item);
-            // First, because most packets are routed, and are watched when their route is known.
-            if let Ok(Class::Route) = class {
-                count += 1;
-                continue;
-            }
-            let sight = if watched { self.sight_unrouted(io, item, (index, class), now_ns) } else { None };
-            match class {
-                Ok(Class::Route) => {}
-                Ok(Class::Host(otherwise)) => match self.police_frame(io, item, index, now_ns) {
-                    Ok(()) => self.deliver(io, port, item, otherwise),
-                    Err(reason) => counters.drop(reason),
-                },
-                Ok(Class::HostIp(otherwise)) => match self.judge_local(io, item, now_ns) {
-                    Ok(()) => self.deliver(io, port, item, otherwise),
-                    Err(refused) => self.refuse(io, port, item, refused, now_ns),
-                },
-                Ok(Class::Arp(interface, start)) => {
-                    let done = self.police_frame(io, item, index, now_ns);
-                    match done.and_then(|()| self.arp(io, index, interface, start, now_ns)) {
-                        Ok(()) => counters.consumed.add(1),
-                        Err(reason) => counters.drop(reason),
-                    }
+            match read_plain(&entry, fabric, index, &frame, item) {
+                Some(Plain::V4) => {
+                    plain.v4[count] = item.destination as u32;
+                    is_v4 |= 1 << count;
                 }
-                Ok(Class::Nd) => {
-                    // Before it is read, because checksums are the cost of a flood.
-                    let done = self.police(item, item.neighbour_class(), now_ns);
-                    match done.and_then(|()| self.nd(io, item, now_ns)) {
-                        Ok(()) => counters.consumed.add(1),
-                        Err(reason) => counters.drop(reason),
-                    }
+                Some(Plain::V6) => {
+                    plain.v6[count] = item.destination;
+                    is_v6 |= 1 << count;
                 }
-                Ok(Class::Local) => self.local(io, port, item, now_ns),
-                Err(reason) => counters.drop(reason),
+                None if self.sort_other(io, fabric, item, (port, index), watched, now_ns) => {}
+                None => continue,
             }
-            if let Some(sight) = sight {
-                self.report(port, sight);
-            }
+            count += 1;
         }
-        counters.received.add(received as u64);
-        counters.received_bytes.add(bytes);
+        self.plain = Columns { is_v4, is_v6, vrf: entry.vrf, urpf: entry.urpf, ..plain };
+        self.counters[port].received.add(received as u64);
+        self.counters[port].received_bytes.add(bytes);
         count
+    }
+
+    /// Runs the first pass for a frame that is not plain at first sight. Returns whether it is to be routed.
+    #[inline(never)]
+    fn sort_other(
+        &mut self,
+        io: &mut impl Io,
+        fabric: &Fabric,
+        item: &mut Item,
+        (port, index): (usize, usize),
+        watched: bool,
+        now_ns: u64,
+    ) -> bool {
+        let frame = io.frame(index);
+        let class = classify(fabric, port, index, &frame, item);
+        // First, because most packets are routed, and are watched when their route is known.
+        if let Ok(Class::Route) = class {
+            item.plain = item.is_plain(fabric, &frame.offload);
+            return true;
+        }
+        let sight = if watched { self.sight_unrouted(io, item, (index, class), now_ns) } else { None };
+        match class {
+            Ok(Class::Route) => {}
+            Ok(Class::Host(otherwise)) => match self.police_frame(io, item, index, now_ns) {
+                Ok(()) => self.deliver(io, port, item, otherwise),
+                Err(reason) => self.counters[port].drop(reason),
+            },
+            Ok(Class::HostIp(otherwise)) => match self.judge_local(io, item, now_ns) {
+                Ok(()) => self.deliver(io, port, item, otherwise),
+                Err(refused) => self.refuse(io, port, item, refused, now_ns),
+            },
+            Ok(Class::Arp(interface, start)) => {
+                let done = self.police_frame(io, item, index, now_ns);
+                match done.and_then(|()| self.arp(io, index, interface, start, now_ns)) {
+                    Ok(()) => self.counters[port].consumed.add(1),
+                    Err(reason) => self.counters[port].drop(reason),
+                }
+            }
+            Ok(Class::Nd) => {
+                // Before it is read, because checksums are the cost of a flood.
+                let done = self.police(item, item.neighbour_class(), now_ns);
+                match done.and_then(|()| self.nd(io, item, now_ns)) {
+                    Ok(()) => self.counters[port].consumed.add(1),
+                    Err(reason) => self.counters[port].drop(reason),
+                }
+            }
+            Ok(Class::Local) => self.local(io, port, item, now_ns),
+            Err(reason) => self.counters[port].drop(reason),
+        }
+        if let Some(sight) = sight {
+            self.report(port, sight);
+        }
+        false
     }
 
     /// Looks up the destinations of items, and their sources if uRPF needs them. Items of the same VRF and family are looked up
     /// together, wherever they are in the burst, because a batch hides the latency of memory.
     fn look_up(&mut self, items: &[Item]) {
-        let Self { readers, routes, sources, fabric, .. } = self;
+        let Self { readers, routes, sources, plain, .. } = self;
         // One bit for each item. An empty burst is a case of its own, because a shift by all 64 bits would overflow.
         let mut left = if items.is_empty() { 0 } else { u64::MAX >> (BURST - items.len()) };
+        // With uRPF, sources are looked up beside them.
+        if !plain.urpf {
+            if plain.is_v4 != 0 {
+                plain_column(
+                    &readers[plain.vrf].pin(),
+                    &plain.v4[..items.len()],
+                    (plain.is_v4, left),
+                    routes,
+                );
+            }
+            if plain.is_v6 != 0 {
+                plain_column(
+                    &readers[plain.vrf].pin(),
+                    &plain.v6[..items.len()],
+                    (plain.is_v6, left),
+                    routes,
+                );
+            }
+            left &= !(plain.is_v4 | plain.is_v6);
+        }
         while left != 0 {
             let first = &items[left.trailing_zeros() as usize];
             let (mut places, mut number, mut checked) = ([0u8; BURST], 0, false);
@@ -455,7 +563,7 @@ impl Worker {
                     number += 1;
                     // `left` loses the items of this group; `rest` goes through all of them.
                     left &= !(1 << index);
-                    checked |= fabric.interfaces[usize::from(item.interface)].urpf != Urpf::Off;
+                    checked |= item.urpf;
                 }
                 rest &= rest - 1;
             }
@@ -474,7 +582,96 @@ impl Worker {
         }
     }
 
-    /// Runs the second pass for one packet.
+    /// Runs the second pass.
+    #[inline(never)]
+    fn route_all(
+        &mut self,
+        io: &mut impl Io,
+        fabric: &Fabric,
+        port: usize,
+        items: &[Item],
+        watched: bool,
+        now_ns: u64,
+    ) {
+        let mut tally = Tally::default();
+        for (number, item) in items.iter().enumerate() {
+            if watched || !item.plain || !self.pass_on(io, fabric, port, (number, item), &mut tally, now_ns) {
+                self.route_other(io, fabric, port, (number, item), watched, now_ns);
+            }
+        }
+        tally.flush(&self.counters);
+        self.counters[port].forwarded.add(tally.forwarded);
+    }
+
+    /// Forwards a plain packet by an exit that is known. Returns `false`, with nothing done, if none is: [`route`](Self::route) has all
+    /// the rules.
+    #[inline(always)]
+    fn pass_on(
+        &mut self,
+        io: &mut impl Io,
+        fabric: &Fabric,
+        port: usize,
+        (number, item): (usize, &Item),
+        tally: &mut Tally,
+        now_ns: u64,
+    ) -> bool {
+        let Some(route) = self.routes[number] else { return false };
+        let neighbours = &self.shared.neighbours;
+        let exit = match self.exits.get(fabric, neighbours, route.id(), item.v6) {
+            Some(exit) => exit,
+            None => {
+                let Some(member) = member(fabric, io, item, route) else { return false };
+                let Some(exit) = self.exits.get(fabric, neighbours, member, item.v6) else { return false };
+                exit
+            }
+        };
+        if item.len > exit.mtu {
+            return false;
+        }
+        if item.urpf
+            && let Err(refused) = may_leave(fabric, io, item, self.sources[number])
+        {
+            self.refuse(io, port, item, refused, now_ns);
+            return true;
+        }
+        if let Some(rules) = &self.forward_rules
+            && let Err(refused) = filter(rules, io, (number, item), exit.interface, now_ns)
+        {
+            self.refuse(io, port, item, refused, now_ns);
+            return true;
+        }
+        let frame = io.frame(item.index);
+        let offload = frame.offload;
+        hop(&mut frame.bytes[item.start..], item.v6);
+        if io.forward(item.index, exit.port, &exit.header, item.range(), &offload) {
+            tally.add(&self.counters, exit.port, exit.header.size() + item.len);
+        } else {
+            self.refuse(io, port, item, DropReason::TransmitFull.into(), now_ns);
+        }
+        true
+    }
+
+    /// Runs the second pass for one packet of any kind.
+    #[inline(never)]
+    fn route_other(
+        &mut self,
+        io: &mut impl Io,
+        fabric: &Fabric,
+        port: usize,
+        (number, item): (usize, &Item),
+        watched: bool,
+        now_ns: u64,
+    ) {
+        let (route, source) = (self.routes[number], self.sources[number]);
+        let sight = if watched { self.sight_routed(io, item, (route, source), now_ns) } else { None };
+        if let Err(refused) = self.route(io, fabric, (number, item), route, source, now_ns) {
+            self.refuse(io, port, item, refused, now_ns);
+        }
+        if let Some(sight) = sight {
+            self.report(port, sight);
+        }
+    }
+
     #[inline]
     fn route(
         &mut self,
@@ -500,8 +697,8 @@ impl Worker {
         }
         may_leave(fabric, io, item, source)?;
         // After the source is checked, because a forged source must not be told by ICMP.
-        if self.forward_rules.is_some() {
-            self.filter(io, number, item, hop, now_ns)?;
+        if let (Some(rules), Some(out)) = (&self.forward_rules, hop.interface()) {
+            filter(rules, io, (number, item), out, now_ns)?;
         }
         match hop {
             Hop::Via { interface, gateway } => {
@@ -513,24 +710,6 @@ impl Worker {
             Hop::Prohibit => Err(Refused::telling(DropReason::Prohibit, Problem::Prohibited)),
             Hop::Local | Hop::Group(_) => Err(DropReason::NextHopUnknown.into()),
         }
-    }
-
-    /// Applies the rules for packets that are forwarded. Packets that a route discards are not about to leave, so no rule judges them.
-    #[inline]
-    fn filter(
-        &self,
-        io: &mut impl Io,
-        number: usize,
-        item: &Item,
-        hop: &Hop,
-        now_ns: u64,
-    ) -> Result<(), Refused> {
-        let (Some(rules), Some(out)) = (&self.forward_rules, hop.interface()) else { return Ok(()) };
-        refusal(rules.set.judge((&rules.burst, number), out, &rules.counts, |rule| {
-            let frame = io.frame(item.index);
-            let packet = item.fields(&frame.bytes[item.range()], &frame.offload, Some(out));
-            rules.set.note(rule, &packet, now_ns);
-        }))
     }
 
     /// Gives a frame to the machine's kernel, or drops it if the port has none.
@@ -548,6 +727,29 @@ impl Worker {
     }
 }
 
+/// Returns the next hop that a packet takes of a group.
+#[inline(never)]
+fn member(fabric: &Fabric, io: &mut impl Io, item: &Item, route: NextHop) -> Option<u32> {
+    fabric.member(route.id(), || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()])))
+}
+
+/// Applies the rules for packets that are forwarded, by an interface. Packets that a route discards are not about to leave, so no rule
+/// judges them.
+#[inline]
+fn filter(
+    rules: &Rules,
+    io: &mut impl Io,
+    (number, item): (usize, &Item),
+    out: u16,
+    now_ns: u64,
+) -> Result<(), Refused> {
+    refusal(rules.set.judge((&rules.burst, number), out, &rules.counts, |rule| {
+        let frame = io.frame(item.index);
+        let packet = item.fields(&frame.bytes[item.range()], &frame.offload, Some(out));
+        rules.set.note(rule, &packet, now_ns);
+    }))
+}
+
 /// Returns whether an action lets a packet go on.
 #[inline]
 pub(super) fn refusal(action: Action) -> Result<(), Refused> {
@@ -561,6 +763,9 @@ pub(super) fn refusal(action: Action) -> Result<(), Refused> {
 /// Checks whether a packet may be forwarded, by its source address, by the interface on which it was received, and by its options.
 #[inline]
 fn may_leave(fabric: &Fabric, io: &mut impl Io, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
+    if item.plain && !item.urpf {
+        return Ok(());
+    }
     is_welcome(fabric, item, source)?;
     if item.header > 20 && !item.v6 {
         well_formed(&io.frame(item.index).bytes[item.start..item.start + item.header])?;
@@ -603,6 +808,32 @@ pub(super) fn is_welcome(fabric: &Fabric, item: &Item, source: Option<NextHop>) 
             Ok(())
         }
         _ => Err(reason.into()),
+    }
+}
+
+/// Looks up the plain packets of a family, which have a bit in `wanted`. If they are all of the burst, their column is the batch.
+#[inline]
+fn plain_column<K: TableKey + Default>(
+    pin: &Pinned<'_>,
+    keys: &[K],
+    (wanted, all): (u64, u64),
+    results: &mut [Option<NextHop>; BURST],
+) {
+    if wanted == all {
+        pin.lookup_batch(keys, &mut results[..keys.len()]);
+        return;
+    }
+    let (mut places, mut number, mut rest) = ([0u8; BURST], 0, wanted);
+    let (mut dense, mut found) = ([K::default(); BURST], [None; BURST]);
+    while rest != 0 {
+        let place = rest.trailing_zeros() as u8;
+        (places[number], dense[number]) = (place, keys[usize::from(place)]);
+        number += 1;
+        rest &= rest - 1;
+    }
+    pin.lookup_batch(&dense[..number], &mut found[..number]);
+    for (&found, &place) in found.iter().zip(&places[..number]) {
+        results[usize::from(place)] = found;
     }
 }
 

@@ -101,7 +101,8 @@ impl Io for FrameRing {
         Received { bytes, tag: None, offload: Offload::default(), cut: false }
     }
 
-    #[inline]
+    // Always, because a worker sends at several places, and a call would be measured with each packet.
+    #[inline(always)]
     fn forward(&mut self, index: usize, _: usize, header: &Header, _: Range<usize>, _: &Offload) -> bool {
         let port = &mut self.ports[self.burst.0];
         header.write(&mut port.memory[(port.next + index) * port.stride..]);

@@ -268,6 +268,14 @@ impl Neighbours {
         self.view.get(key)
     }
 
+    /// Returns a number that grows after every change of an answer. Until then, an answer of [`get`](Self::get) may be used again
+    /// without another call.
+    #[inline]
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.view.changes()
+    }
+
     /// Returns a number that grows whenever a neighbour becomes known, fails or is forgotten. Waiting packets must then be checked.
     #[inline]
     #[must_use]

@@ -32,6 +32,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct NeighbourView {
     slots: Box<[Slot]>,
+    changes: AtomicU64,
 }
 
 #[inline]
@@ -69,7 +70,19 @@ impl NeighbourView {
     /// Makes a view with room for about `capacity` neighbours.
     pub(super) fn new(capacity: usize) -> Self {
         let slots = (capacity.max(REACH) * 4).next_power_of_two();
-        Self { slots: (0..slots).map(|_| Slot::default()).collect() }
+        Self { slots: (0..slots).map(|_| Slot::default()).collect(), changes: AtomicU64::new(0) }
+    }
+
+    /// Returns a number that grows after every change of a slot. While it stays, so does each answer, and none has to be noted as used
+    /// again.
+    #[inline]
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    fn change(&self) {
+        // Release: who sees the number sees the change.
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     #[inline]
@@ -112,6 +125,7 @@ impl NeighbourView {
         });
         // The key before it may have been used.
         slot.used.store(false, Ordering::Relaxed);
+        self.change();
         Some(index)
     }
 
@@ -119,6 +133,7 @@ impl NeighbourView {
     pub(super) fn set(&self, index: usize, answer: Answer) {
         let slot = &self.slots[index];
         write(slot, || slot.answer.store(encode(answer), Ordering::Relaxed));
+        self.change();
     }
 
     /// Frees a slot. For the writer.
@@ -128,11 +143,16 @@ impl NeighbourView {
             slot.kind.store(REMOVED, Ordering::Relaxed);
             slot.answer.store(0, Ordering::Relaxed);
         });
+        self.change();
     }
 
     /// Returns whether the neighbour of a slot was used since the last call.
     pub(super) fn take_used(&self, index: usize) -> bool {
-        self.slots[index].used.swap(false, Ordering::Relaxed)
+        let was_used = self.slots[index].used.swap(false, Ordering::Relaxed);
+        if was_used {
+            self.change();
+        }
+        was_used
     }
 }
 

@@ -24,9 +24,17 @@ pub fn sum(bytes: &[u8], start: u64) -> u16 {
 #[must_use]
 pub fn is_right(header: &[u8; 20]) -> bool {
     let word = |at: usize| {
-        u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&header[at..at + 8]);
+        u64::from_ne_bytes(bytes)
     };
-    fold(word(0) + word(4) + word(8) + word(12) + word(16)) == 0xffff
+    let last = u32::from_ne_bytes([header[16], header[17], header[18], header[19]]);
+    let (sum, carry) = word(0).overflowing_add(word(8));
+    let (sum, again) = sum.overflowing_add(u64::from(last) + u64::from(carry));
+    let sum = sum + u64::from(again);
+    // A sum and itself with its halves exchanged: the upper half is the sum of both halves, its carry included.
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    sum.wrapping_add(sum.rotate_left(16)) >> 16 == 0xffff
 }
 
 /// Adds the carries of a sum until 16 bits are left.

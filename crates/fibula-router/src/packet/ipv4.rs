@@ -115,12 +115,11 @@ pub fn parse(packet: &[u8]) -> Result<Ipv4, DropReason> {
 #[inline]
 pub fn hop(packet: &mut [u8]) {
     let Some((header, _)) = packet.split_first_chunk_mut::<20>() else { return };
-    let old = u16_at(header, 8);
-    // The word is not read again, because a load of a byte just stored and of the one beside it waits for the store.
-    let new = old.wrapping_sub(0x100);
-    header[8..10].copy_from_slice(&new.to_be_bytes());
-    let corrected = checksum::update(u16_at(header, 10), old, new);
-    header[10..12].copy_from_slice(&corrected.to_be_bytes());
+    // One word: TTL, protocol and checksum, because bytes just stored could not be loaded in one piece with those beside them.
+    let old = u32_at(header, 8);
+    let new = old.wrapping_sub(0x0100_0000);
+    let corrected = checksum::update(old as u16, (old >> 16) as u16, (new >> 16) as u16);
+    header[8..12].copy_from_slice(&(new & 0xffff_0000 | u32::from(corrected)).to_be_bytes());
 }
 
 /// Writes a header without options and with its checksum. Identification and fragment field are zero but for "do not fragment".
