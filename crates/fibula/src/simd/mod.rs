@@ -31,6 +31,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) mod aarch64;
+mod coded_line;
 pub(crate) mod multiversion;
 mod pairs;
 mod part;
@@ -40,11 +41,13 @@ pub(crate) mod tree;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
-pub(crate) use multiversion::{kernel, operations};
+pub(crate) use self::{
+    coded_line::*,
+    multiversion::{kernel, operations},
+};
 pub(crate) use shared_line::{
-    CODED_KEYS, CODED_VALUES, CodedLines, LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has,
-    byte_of_shared, code_rank_by_thirds, coded_by_thirds, double_ranks_by_thirds, fetch_after, fetch_at,
-    half_of_shared, leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds,
+    LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, double_ranks_by_thirds, fetch_after,
+    fetch_at, half_of_shared, leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds,
 };
 #[doc(hidden)]
 pub use table::fetch;

@@ -13,9 +13,6 @@ pub type SharedLine = [AtomicU32; LINE_WORDS];
 /// Number of keys of a line that has values too: 10 keys and 11 values are 62 bytes.
 pub const LEAF_KEYS: usize = 10;
 
-/// Number of keys of a line that has codes instead: 12 keys and 13 codes of a byte are 61 bytes.
-pub const CODED_KEYS: usize = 12;
-
 /// Units of eight bytes in a line. Lines are found by the number of units before them, because addresses of x86-64 can
 /// multiply an index by eight and by no more.
 pub const LINE_UNITS: u32 = 8;
@@ -65,52 +62,6 @@ impl<'a> SharedLines<'a> {
     }
 }
 
-/// Values that codes of a byte have.
-pub const CODED_VALUES: usize = 1 << 8;
-
-/// Lines that begin with the values of codes, a word each. Leaves among the others have codes.
-#[derive(Debug, Clone, Copy)]
-pub struct CodedLines<'a>(SharedLines<'a>);
-
-impl<'a> CodedLines<'a> {
-    /// Takes the words.
-    ///
-    /// # Panics
-    /// When there is not a value for each code.
-    #[inline]
-    #[must_use]
-    pub fn new(words: &'a [AtomicU32]) -> Self {
-        assert!(words.len() >= CODED_VALUES, "a value for each code");
-        Self(SharedLines::new(words))
-    }
-
-    /// Returns the value of a code.
-    #[inline(always)]
-    pub fn value(self, code: u32) -> u32 {
-        self.0.words[code as usize % CODED_VALUES].read()
-    }
-
-    /// Returns the line that begins after this many units.
-    ///
-    /// # Panics
-    /// When there is none.
-    #[inline(always)]
-    pub fn at(self, place: u32) -> &'a SharedLine {
-        self.0.at(place)
-    }
-
-    /// Returns the start of the lines, after checking that a whole line begins after this many units.
-    ///
-    /// # Panics
-    /// When there is none.
-    #[inline(always)]
-    #[allow(dead_code, reason = "not every architecture finds lines by an operation")]
-    pub fn start(self, place: u32) -> *const AtomicU32 {
-        assert!((place as usize) < self.0.places, "a line that there is");
-        self.0.words.as_ptr()
-    }
-}
-
 /// Returns the half of a word at an index, the lower one of each word first.
 ///
 /// # Panics
@@ -118,15 +69,6 @@ impl<'a> CodedLines<'a> {
 #[inline(always)]
 pub fn half_of_shared(line: &SharedLine, index: usize) -> u32 {
     line[index / 2].read() >> (16 * (index % 2)) & 0xffff
-}
-
-/// Returns the byte of a word at an index, the lowest one of each word first.
-///
-/// # Panics
-/// When it is past the end.
-#[inline(always)]
-pub fn byte_of_shared(line: &SharedLine, index: usize) -> u32 {
-    line[index / 4].read() >> (8 * (index % 4)) & 0xff
 }
 
 /// Returns whether a key of the line is below a key.
@@ -151,21 +93,6 @@ pub fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     // There is no key after the tenth.
     let second = below(line, third + 1, key) & u32::from(third < 9);
     third + below(line, third, key) + second
-}
-
-/// Counts the keys of a leaf of codes that are below `key`.
-#[inline(always)]
-pub fn code_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
-    let third = 3 * (below(line, 2, key) + below(line, 5, key) + below(line, 8, key));
-    // The last key is below only where all others are.
-    third + below(line, third, key) + below(line, third + 1, key) + below(line, CODED_KEYS as u32 - 1, key)
-}
-
-/// Returns the value of the code that follows those keys of the leaf after `leaf` units that are below `key`.
-#[inline(always)]
-pub fn coded_by_thirds(lines: CodedLines<'_>, leaf: u32, key: u32) -> u32 {
-    let line = lines.at(leaf);
-    lines.value(byte_of_shared(line, size_of::<u32>() * CODED_KEYS + code_rank_by_thirds(line, key) as usize))
 }
 
 /// Returns the value of a leaf that follows those of its keys that are below `key`.

@@ -224,8 +224,12 @@ kernel! {
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 kernel! {
     /// The search of a leaf of codes.
-    fn coded(lines: CodedLines<'_>, leaf: u32, key: u32) -> u32;
-    vector op { op::lines::coded(lines, leaf, key) }
+    fn search_of_codes(lines: CodedLines<'_>, leaf: u32, key: u32) -> u32;
+    vector op {
+        #[allow(unused_imports)]
+        use op as _;
+        coded(lines, leaf, key)
+    }
 }
 
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
@@ -315,7 +319,7 @@ fn lines_are_searched_alike_on_every_set() {
             for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
                 assert_eq!(searches(isa, &inner, key)[0], rank, "{} {key:x}", isa.isa());
                 assert_eq!(searches(isa, &leaf, key)[1], found, "{} {key:x}", isa.isa());
-                assert_eq!(coded(isa, lines, coded_leaf, key), found_code, "{} {key:x}", isa.isa());
+                assert_eq!(search_of_codes(isa, lines, coded_leaf, key), found_code, "{} {key:x}", isa.isa());
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The kernels: the walk of `dir-btree` with the line searches of each instruction set.
 
 use crate::net::Key;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+use crate::simd::coded;
 use crate::simd::kernel;
 
 use super::scalar::{View, batch as batch_scalar, one as one_scalar};
@@ -15,7 +17,7 @@ kernel! {
             keys,
             found,
             |line, key| op::lines::rank(line, key),
-            |leaf, key| op::lines::coded(view.lines.0, leaf, key),
+            |leaf, key| coded(view.lines.0, leaf, key),
             |values, bits| op::lines::any_has(values, bits),
         );
     }
@@ -29,7 +31,7 @@ kernel! {
         view.one(
             key,
             |line, key| op::lines::rank(line, key),
-            |leaf, key| op::lines::coded(view.lines.0, leaf, key),
+            |leaf, key| coded(view.lines.0, leaf, key),
         )
     }
 }

@@ -6,7 +6,7 @@ use crate::engines::dir_btree::layout::{DirBtree, LeafForm, OBJECT_WORDS};
 use crate::engines::dir_btree::object;
 use crate::memory::Cell;
 use crate::simd::{
-    CODED_KEYS, CODED_VALUES, CodedLines, LINE_WORDS, SharedLine, byte_of_shared, code_rank_by_thirds,
+    CODED_KEYS, CODED_VALUES, CodedLines, LINE_WORDS, SharedLine, code_rank_by_thirds, leaf_code,
 };
 
 /// Tables over leading bits, and trees of two levels below them.
@@ -25,9 +25,6 @@ pub(super) const BELOW: u32 = 1 << 31;
 
 /// Intervals of a leaf.
 pub(super) const LEAF_INTERVALS: usize = CODED_KEYS + 1;
-
-/// The byte of a leaf in which its codes begin.
-const CODES_AT: usize = size_of::<u32>() * CODED_KEYS;
 
 /// The base of a leaf's objects in the last word, above the last code.
 pub(super) const BASE_AT: u32 = 8;
@@ -54,11 +51,6 @@ fn objects_before(leaf: &SharedLine, interval: u32) -> u32 {
     (((before & sevens) + ones) & before & !sevens).count_ones()
 }
 
-/// Returns the code of an interval of a leaf.
-fn code(leaf: &SharedLine, interval: usize) -> u32 {
-    byte_of_shared(leaf, CODES_AT + interval)
-}
-
 impl LeafForm for Codes<'_> {
     const KEYS: usize = CODED_KEYS;
     const HEAD: u32 = (CODED_VALUES / LINE_WORDS) as u32;
@@ -80,7 +72,7 @@ impl LeafForm for Codes<'_> {
     }
 
     fn values(self, leaf: &SharedLine) -> impl Iterator<Item = u32> {
-        (0..LEAF_INTERVALS).map(|interval| code(leaf, interval))
+        (0..LEAF_INTERVALS).map(|interval| leaf_code(leaf, interval))
     }
 
     fn objects(self, objects: &[AtomicU32], leaf: &SharedLine, count: usize) -> Option<Vec<u32>> {

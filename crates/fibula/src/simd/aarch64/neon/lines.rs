@@ -5,10 +5,7 @@ use core::arch::aarch64::*;
 use core::arch::asm;
 
 pub(crate) use crate::simd::any_has;
-use crate::simd::{
-    CODED_KEYS, CodedLines, LEAF_KEYS, SharedLine, SharedLines, WIDE, byte_of_shared, half_of_shared,
-    operations,
-};
+use crate::simd::{LEAF_KEYS, SharedLine, SharedLines, WIDE, half_of_shared, operations};
 
 operations! { "neon"
     /// Four words of a line from `at` on, which is at most 12.
@@ -48,15 +45,6 @@ operations! { "neon"
         let last = vandq_u32(below(four::<8>(line)), two);
         let all = vaddq_u32(vaddq_u32(below(four::<0>(line)), below(four::<4>(line))), last);
         half_of_shared(line, 2 * LEAF_KEYS + vaddvq_u32(all).wrapping_neg() as usize)
-    }
-
-    /// Returns the value of the code that follows those keys of the leaf after `leaf` units that are below `key`.
-    fn coded(lines: CodedLines<'_>, leaf: u32, key: u32) -> u32 {
-        let (line, key) = (lines.at(leaf), vdupq_n_s32(key as i32));
-        let below = |four| vcltq_s32(four, key);
-        let all = vaddq_u32(vaddq_u32(below(four::<0>(line)), below(four::<4>(line))), below(four::<8>(line)));
-        let rank = vaddvq_u32(all).wrapping_neg() as usize;
-        lines.value(byte_of_shared(line, size_of::<u32>() * CODED_KEYS + rank))
     }
 
     /// Stores, for each lane, twice the count of the words of the line at its place that are below its key.

@@ -7,13 +7,10 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use crate::simd::{CODED_KEYS, CodedLines, LEAF_KEYS, SharedLine, SharedLines, WIDE, operations};
+use crate::simd::{LEAF_KEYS, SharedLine, SharedLines, WIDE, operations};
 
 /// Where the values of a leaf begin, in bytes.
 const VALUES: usize = size_of::<u32>() * LEAF_KEYS;
-
-/// Where the codes of a leaf begin, in bytes.
-const CODES: usize = size_of::<u32>() * CODED_KEYS;
 
 /// The bits that are of keys in a mask of a leaf's comparisons, two for each: those of keys 0 to 3, 8 to 9 (there is no 10, 11),
 /// 4 to 7.
@@ -79,37 +76,6 @@ operations! { "avx2,bmi2,popcnt"
                 twice = out(reg) value,
                 VALUES = const VALUES,
                 OF_KEYS = const OF_KEYS,
-                options(pure, readonly, nostack)
-            );
-        }
-        value
-    }
-
-    /// Returns the value of the code that follows those keys of the leaf after `leaf` units that are below `key`.
-    fn coded(lines: CodedLines<'_>, leaf: u32, key: u32) -> u32 {
-        let first = lines.start(leaf);
-        let key = _mm256_set1_epi32(key as i32);
-        let value: u32;
-        // SAFETY: as in `rank`, of a line that there is. At most 24 bits of the mask are set, so the byte read is within the
-        // line; it is part of one aligned word. There is a word for each byte at the start of the lines.
-        unsafe {
-            asm!(
-                "lea {line}, [{first} + 8 * {line}]",
-                "vpcmpgtd {low}, {key}, [{line}]",
-                "vpcmpgtd {high:x}, {key:x}, [{line} + 32]",
-                "vpackssdw {low}, {low}, {high}",
-                "vpmovmskb {value:e}, {low}",
-                "popcnt {value:e}, {value:e}",
-                "shr {value:e}",
-                "movzx {value:e}, byte ptr [{line} + {value:r} + {CODES}]",
-                "mov {value:e}, dword ptr [{first} + 4 * {value:r}]",
-                first = in(reg) first,
-                line = inout(reg) u64::from(leaf) => _,
-                key = in(ymm_reg) key,
-                low = out(ymm_reg) _,
-                high = out(ymm_reg) _,
-                value = out(reg) value,
-                CODES = const CODES,
                 options(pure, readonly, nostack)
             );
         }
