@@ -17,6 +17,7 @@ use fibula::rib::DualRib;
 use fibula_router::acl::{PrefixLists, RuleSet};
 use fibula_router::count::Totals;
 use fibula_router::forward::Worker;
+use fibula_router::forward::fabric::{Fabric, Hop, Urpf};
 use fibula_router::measure::{FrameRing, Frames, GATEWAYS, Keys, counters, network};
 
 #[path = "../tests/support/many_rules.rs"]
@@ -58,22 +59,35 @@ enum Rules {
     Many,
 }
 
+/// Settings of the fabric besides rules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    None,
+    Bridge,
+    /// The receiving interface asks for a route back.
+    Urpf,
+    /// Each route leads to a group of all gateways.
+    Groups,
+}
+
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
     v6: bool,
-    bridge: bool,
+    setting: Setting,
     rules: Rules,
 }
 
-const CASES: [Case; 7] = [
-    Case { name: "ipv4", v6: false, bridge: false, rules: Rules::None },
-    Case { name: "ipv6", v6: true, bridge: false, rules: Rules::None },
-    Case { name: "ipv4-guide-rules", v6: false, bridge: false, rules: Rules::Guide },
-    Case { name: "ipv4-list", v6: false, bridge: false, rules: Rules::List },
-    Case { name: "ipv4-100-rules", v6: false, bridge: false, rules: Rules::Many },
-    Case { name: "ipv6-100-rules", v6: true, bridge: false, rules: Rules::Many },
-    Case { name: "bridge", v6: false, bridge: true, rules: Rules::None },
+const CASES: [Case; 9] = [
+    Case { name: "ipv4", v6: false, setting: Setting::None, rules: Rules::None },
+    Case { name: "ipv6", v6: true, setting: Setting::None, rules: Rules::None },
+    Case { name: "ipv4-guide-rules", v6: false, setting: Setting::None, rules: Rules::Guide },
+    Case { name: "ipv4-list", v6: false, setting: Setting::None, rules: Rules::List },
+    Case { name: "ipv4-100-rules", v6: false, setting: Setting::None, rules: Rules::Many },
+    Case { name: "ipv6-100-rules", v6: true, setting: Setting::None, rules: Rules::Many },
+    Case { name: "ipv4-urpf", v6: false, setting: Setting::Urpf, rules: Rules::None },
+    Case { name: "ipv4-groups", v6: false, setting: Setting::Groups, rules: Rules::None },
+    Case { name: "bridge", v6: false, setting: Setting::Bridge, rules: Rules::None },
 ];
 
 /// Makes a table, and addresses below its routes.
@@ -141,15 +155,31 @@ fn ring(v6: bool, to: &[(u32, u128)], from: &[(u32, u128)]) -> FrameRing {
     FrameRing::new([frames])
 }
 
+fn set(fabric: &mut Fabric, setting: Setting) {
+    match setting {
+        Setting::None | Setting::Bridge => {}
+        Setting::Urpf => fabric.interfaces[0].urpf = Urpf::Loose,
+        Setting::Groups => {
+            // The gateways move to the numbers behind those that routes have.
+            let gateways = fabric.hops.split_off(1);
+            let first = gateways.len() as u32 + 1;
+            let members: Box<[u32]> = (first..first + gateways.len() as u32).collect();
+            fabric.hops.extend(gateways.iter().map(|_| Some(Hop::Group(members.clone()))));
+            fabric.hops.extend(gateways);
+        }
+    }
+}
+
 /// Forwards all packets in so many passes.
 fn run(case: Case, passes: usize) {
     let mut random = Random::new(7);
     let (table, mut to) = table(&mut random);
-    let shared = network(table, 1, case.bridge);
+    let shared = network(table, 1, case.setting == Setting::Bridge);
     let mut from = Vec::new();
     let rules = rules(case, &mut random, &mut to, &mut from);
     let mut fabric = (*shared.fabric()).clone();
     fabric.forward_rules = rules.map(Arc::new);
+    set(&mut fabric, case.setting);
     shared.replace(fabric);
     // A ring gives as many frames as it has, so each burst has a ring of its own.
     let burst = |at: usize| {
