@@ -28,7 +28,7 @@ fn of_family<K: Words>() -> Vec<Trial> {
             (Some(reason), _) => Ok(Completion::ignored_with(reason)),
             (_, None) => Ok(Completion::ignored_with("FIBULA_DATA is not set")),
             (_, Some(folder)) => {
-                let path = std::path::Path::new(&folder).join(format!("{}.txt.xz", K::REAL));
+                let path = Path::new(&folder).join(format!("{}.txt.xz", K::REAL));
                 let loaded = fibula_feed::Loader::new(fibula_feed::LoadOptions::default()).load(&path)?;
                 full::<K>(engine, &K::one(loaded.ribs))?;
                 Ok(Completion::Completed)

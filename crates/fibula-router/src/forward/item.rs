@@ -456,8 +456,9 @@ mod tests {
     }
 
     fn frame(state: &mut u64, to: Mac) -> Vec<u8> {
-        let v6 = random(state) % 2 == 0;
-        let tags = if random(state) % 8 == 0 { Tags::one(random(state) as u16 % 2) } else { Tags::NONE };
+        let v6 = random(state).is_multiple_of(2);
+        let tags =
+            if random(state).is_multiple_of(8) { Tags::one(random(state) as u16 % 2) } else { Tags::NONE };
         let header = Header::new(to, Mac([2, 0, 0, 0, 0, 9]), tags, if v6 { IPV6 } else { IPV4 });
         let mut bytes = header.as_bytes().to_vec();
         let at = bytes.len();
@@ -485,7 +486,7 @@ mod tests {
             2 => bytes.truncate(wrong),
             _ => {}
         }
-        if !v6 && random(state) % 2 == 0 && bytes.len() >= at + 20 {
+        if !v6 && random(state).is_multiple_of(2) && bytes.len() >= at + 20 {
             bytes[at + 10..at + 12].fill(0);
             let sum = checksum::checksum(&bytes[at..at + 20]);
             bytes[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
@@ -505,9 +506,10 @@ mod tests {
             fabric.interfaces[0].urpf = if round % 3 == 0 { Urpf::Loose } else { Urpf::Off };
             let entry = Entry::of(&fabric, 0);
             let mut bytes = frame(&mut state, fabric.interfaces[0].mac);
-            let segment = u16::from(random(&mut state) % 16 == 0) * 1000;
-            let tag = (random(&mut state) % 16 == 0).then(|| Tag::from(0));
-            let (offload, cut) = (Offload { segment, ..Offload::default() }, random(&mut state) % 32 == 0);
+            let segment = u16::from(random(&mut state).is_multiple_of(16)) * 1000;
+            let tag = (random(&mut state).is_multiple_of(16)).then(|| Tag::from(0));
+            let (offload, cut) =
+                (Offload { segment, ..Offload::default() }, random(&mut state).is_multiple_of(32));
             let frame = Received { bytes: &mut bytes, tag, offload, cut };
             // Of the frame before, all of it must be written over.
             let before =
