@@ -21,7 +21,7 @@ use crate::input::{elements, handle, make, path, peek, put};
 use crate::options::{FASTEST, LAST_WINS, MAP, MASK, Options, OptionsPlace, VERIFY};
 
 /// The engines of this library. Others would add a tenth to its size: tables are not built with them here, and a file that has `planb`,
-/// `dir-17-sparse` or `dir-btree-coded` is opened with an engine of these over its routes.
+/// `dir-17-sparse` or `dir-btree-byte` is opened with an engine of these over its routes.
 pub const ENGINES: Engines = Engines::new(
     || vec![Dir17Bitmap::engine(), Dir18Lines::engine(), RangeBtree::engine()],
     || vec![DirBtree::engine()],

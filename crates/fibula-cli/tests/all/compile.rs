@@ -107,12 +107,12 @@ fn structures_are_named_or_refused_by_name() {
     for (options, message) in [
         (
             &["--engine", "dir-24-8"][..],
-            "files cannot hold 'dir-24-8'; choose one of range-btree, dir-17-bitmap, dir-17-sparse, dir-18-lines, planb, dir-btree-coded, dir-btree\n",
+            "files cannot hold 'dir-24-8'; choose one of range-btree, dir-17-bitmap, dir-17-sparse, dir-18-lines, planb, dir-btree-byte, dir-btree\n",
         ),
         (
             &["--engine", "planb", "--mapped"],
             "files that can be used where they lie cannot hold 'planb'; choose one of dir-17-bitmap, dir-17-sparse, dir-18-lines, \
-             dir-btree-coded, dir-btree\n",
+             dir-btree-byte, dir-btree\n",
         ),
         (&["--engine", "dir-btre"], "no engine 'dir-btre'; did you mean 'dir-btree'?"),
         (&["--engine", "poptrie"], "'poptrie' is in fibula-lab only"),

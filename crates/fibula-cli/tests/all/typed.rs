@@ -160,7 +160,7 @@ fn a_file_with_lengths_needs_no_routes_to_tell_the_prefix() {
         "dir-18-lines",
         "planb",
         "dir-btree",
-        "dir-btree-coded",
+        "dir-btree-byte",
     ];
     for engine in engines {
         let options = ["--value", VALUES, "--with-length", "--no-routes", "--engine", engine];

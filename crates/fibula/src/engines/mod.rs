@@ -8,7 +8,7 @@
 //! | [`Dir248`] | IPv4 traffic hits few addresses, and 34 MB do not matter |
 //! | [`RangeBtree`] | an IPv4 table has at most a thousand routes |
 //! | [`DirBtree`] | the table is IPv6 |
-//! | [`DirBtreeCoded`] | a full IPv6 table of few next hops does not change, and bytes matter most |
+//! | [`DirBtreeByte`] | a full IPv6 table does not change, and bytes matter most |
 //! | [`PlanB`] | an IPv6 table has at most some fifty routes |
 //! | [`BinaryTrie`] | you need an oracle: it judges the others, slowly |
 //!
@@ -45,7 +45,7 @@ pub(crate) mod dir_17_sparse;
 pub(crate) mod dir_18_lines;
 pub(crate) mod dir_24_8;
 pub(crate) mod dir_btree;
-pub(crate) mod dir_btree_coded;
+pub(crate) mod dir_btree_byte;
 pub(crate) mod planb;
 pub(crate) mod range_btree;
 
@@ -65,7 +65,7 @@ crate::__engines! {
     dir_17_sparse: Ipv4Key,
     dir_18_lines: Ipv4Key,
     planb: Ipv6Key,
-    dir_btree_coded: Ipv6Key,
+    dir_btree_byte: Ipv6Key,
     dir_btree: Ipv6Key,
 }
 
@@ -116,7 +116,7 @@ by_type! {
     Dir18Lines: dir_18_lines, u32;
     PlanB: planb, u128;
     DirBtree: dir_btree, u128;
-    DirBtreeCoded: dir_btree_coded, u128;
+    DirBtreeByte: dir_btree_byte, u128;
 }
 
 #[cfg(test)]

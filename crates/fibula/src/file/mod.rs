@@ -39,7 +39,7 @@
 //!
 //! | engine | copied | mapped |
 //! |---|---|---|
-//! | `dir-17-bitmap`, `dir-17-sparse`, `dir-18-lines`, `dir-btree`, `dir-btree-coded` | yes | yes: all their words are atomic, and no lookup in them depends on what words say to end |
+//! | `dir-17-bitmap`, `dir-17-sparse`, `dir-18-lines`, `dir-btree`, `dir-btree-byte` | yes | yes: all their words are atomic, and no lookup in them depends on what words say to end |
 //! | `range-btree`, `planb` | yes | copied and verified: see [`Part::is_mapped`] |
 //! | others | no: save the routes, and build from them | no |
 //!

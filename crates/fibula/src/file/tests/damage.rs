@@ -217,7 +217,7 @@ fn every_engine() -> (Rib<u32>, Rib<u128>, Vec<Vec<u8>>) {
         contents.v4.fib = Some(&*fib);
         written.push(bytes(&contents));
     }
-    for name in ["planb", "dir-btree", "dir-btree-coded"] {
+    for name in ["planb", "dir-btree", "dir-btree-byte"] {
         let (fib, mut contents) = (build(name, &v6), contents());
         contents.v6.fib = Some(&*fib);
         written.push(bytes(&contents));

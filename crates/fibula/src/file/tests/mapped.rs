@@ -9,7 +9,7 @@ use crate::simd::Present;
 
 /// Engines that can be mapped, one for each family.
 const MAPPABLE: [[&str; 2]; 3] =
-    [["dir-17-bitmap", "dir-btree"], ["dir-17-sparse", "dir-btree-coded"], ["dir-18-lines", "dir-btree"]];
+    [["dir-17-bitmap", "dir-btree"], ["dir-17-sparse", "dir-btree-byte"], ["dir-18-lines", "dir-btree"]];
 
 /// A file of two engines that can be mapped, the first for IPv4, with columns.
 fn mappable_of([v4, v6]: [&str; 2], folder: &Folder, routes: usize) -> (PathBuf, Rib<u32>, Rib<u128>) {

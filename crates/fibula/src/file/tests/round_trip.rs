@@ -75,7 +75,7 @@ fn every_structure_that_files_hold_answers_as_before() {
         every_structure::<u32>(write_v4),
         ["range-btree", "dir-17-bitmap", "dir-17-sparse", "dir-18-lines"]
     );
-    assert_eq!(every_structure::<u128>(write_v6), ["planb", "dir-btree-coded", "dir-btree"]);
+    assert_eq!(every_structure::<u128>(write_v6), ["planb", "dir-btree-byte", "dir-btree"]);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use crate::memory::Cell;
 use crate::net::Key;
 use crate::simd::CODED_VALUES;
 
-use super::layout::{BELOW, DirBtreeCoded, OBJECT};
+use super::layout::{BELOW, DirBtreeByte, OBJECT};
 
-impl<K: Key> DirBtreeCoded<K> {
+impl<K: Key> DirBtreeByte<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         let unless = CheckError::unless;
         let words = self.trees.lines.get(..CODED_VALUES);

@@ -15,9 +15,9 @@ use crate::simd::Isa;
 
 use crate::fib::registry::{Engine, Families, Role, Update};
 
-use layout::DirBtreeCoded;
+use layout::DirBtreeByte;
 
-const NAME: &str = "dir-btree-coded";
+const NAME: &str = "dir-btree-byte";
 
 /// Returns the registry entry.
 #[must_use]
@@ -25,7 +25,7 @@ pub(crate) fn engines<K: Ipv6Key>() -> [Engine<K>; 1] {
     [Engine {
         name: NAME,
         summary: "the tables and trees of dir-btree, whose leaves have codes of a byte for next hops",
-        use_when: "a full IPv6 table of few next hops does not change, and bytes matter most",
+        use_when: "a full IPv6 table does not change, and bytes matter most",
         paper: "Fibula's own",
         families: Families::Ipv6,
         role: Role::Own,
@@ -35,6 +35,6 @@ pub(crate) fn engines<K: Ipv6Key>() -> [Engine<K>; 1] {
         maps: true,
         limits: Some("2^29 words of tables, 2^29 lines, 2^24 units of objects"),
         isas: Isa::ALL,
-        build: |routes, limits| Ok(Box::new(DirBtreeCoded::build(routes, limits)?)),
+        build: |routes, limits| Ok(Box::new(DirBtreeByte::build(routes, limits)?)),
     }]
 }

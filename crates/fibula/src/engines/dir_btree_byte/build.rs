@@ -10,9 +10,9 @@ use crate::net::{Ipv6Key, NextHop, Routes};
 use crate::simd::{CODED_VALUES, LINE_WORDS};
 
 use super::NAME;
-use super::layout::{BASE_AT, BELOW, DirBtreeCoded, LEAF_INTERVALS, OBJECT, OBJECT_UNITS};
+use super::layout::{BASE_AT, BELOW, DirBtreeByte, LEAF_INTERVALS, OBJECT, OBJECT_UNITS};
 
-impl<K: Ipv6Key> DirBtreeCoded<K> {
+impl<K: Ipv6Key> DirBtreeByte<K> {
     /// Builds the tables and trees of the routes.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::layout::{BELOW, DirBtreeCoded, LEAF_INTERVALS, OBJECT};
+use super::layout::{BELOW, DirBtreeByte, LEAF_INTERVALS, OBJECT};
 use crate::engines::dir_btree::layout::LEAVES;
 use crate::fib::Fib;
 use crate::fib::parts::lanes;
@@ -13,14 +13,14 @@ use crate::random::Random;
 use crate::simd::{CODED_VALUES, LINE_UNITS, LINE_WORDS, Present};
 
 /// Builds and checks the tables of these routes, and compares their answers at and next to the ends of each route.
-fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtreeCoded<u128> {
+fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtreeByte<u128> {
     let mut routes: Vec<_> = table
         .into_iter()
         .map(|(bits, len, id)| Route::new(Prefix::masked(bits, len).unwrap(), NextHop::new(id).unwrap()))
         .collect();
     routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
     let table = RouteSlice::new(&routes).unwrap();
-    let fib = DirBtreeCoded::build(&table, Limits::default()).unwrap();
+    let fib = DirBtreeByte::build(&table, Limits::default()).unwrap();
     fib.check().unwrap();
     let mut keys = Vec::new();
     for route in &routes {
@@ -40,7 +40,7 @@ fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtreeCoded<u128
 }
 
 /// The next hops of codes, in their order.
-fn next_hops(fib: &DirBtreeCoded<u128>) -> Vec<u32> {
+fn next_hops(fib: &DirBtreeByte<u128>) -> Vec<u32> {
     let words = fib.trees.lines[..CODED_VALUES].iter().map(Cell::read);
     words.take_while(|word| word & BELOW == 0).collect()
 }
@@ -152,13 +152,13 @@ fn a_limit_on_memory_is_kept() {
         .collect();
     let table = RouteSlice::new(&routes).unwrap();
     for bytes in [1 << 10, 1 << 12, 1 << 14] {
-        let refused = DirBtreeCoded::build(&table, Limits::within(bytes)).unwrap_err();
+        let refused = DirBtreeByte::build(&table, Limits::within(bytes)).unwrap_err();
         assert!(refused.out_of_memory().is_some());
     }
 }
 
 /// A table with codes, objects of each kind, and trees of several leaves.
-fn mixed() -> (DirBtreeCoded<u128>, Vec<u128>) {
+fn mixed() -> (DirBtreeByte<u128>, Vec<u128>) {
     let many = (0..400u128).map(|at| (site(at), 48, 1 + at as u32));
     let long = (0..40u128).map(|at| (site(at) | at << 70, 60 + (at % 30) as u8, BELOW + at as u32));
     let fib = build(many.chain(long));

@@ -7,9 +7,9 @@ use crate::simd::{self, Present};
 
 use super::NAME;
 use super::kernel;
-use super::layout::DirBtreeCoded;
+use super::layout::DirBtreeByte;
 
-impl<K: Key> Fib<K> for DirBtreeCoded<K> {
+impl<K: Key> Fib<K> for DirBtreeByte<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
         NextHop::new(kernel::one(simd::chosen(), &self.view(), key))
     }

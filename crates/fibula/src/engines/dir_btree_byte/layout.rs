@@ -11,7 +11,7 @@ use crate::simd::{
 
 /// Tables over leading bits, and trees of two levels below them.
 #[derive(Debug)]
-pub(crate) struct DirBtreeCoded<K> {
+pub(crate) struct DirBtreeByte<K> {
     /// Tables, lines and objects. The first lines have the next hop of each code, 0 for no route, or [`BELOW`] for codes that are
     /// none. Leaves have codes.
     pub(super) trees: DirBtree<K>,

@@ -4,7 +4,7 @@ use crate::engines::dir_btree::scalar;
 use crate::net::Key;
 use crate::simd::{CodedLines, any_has, coded_by_thirds, rank_by_thirds};
 
-use super::layout::{Codes, DirBtreeCoded};
+use super::layout::{Codes, DirBtreeByte};
 
 /// A table as kernels read it.
 pub(super) type View<'a> = scalar::View<'a, Codes<'a>>;
@@ -20,7 +20,7 @@ pub(super) fn one<K: Key>(view: &View<'_>, key: K) -> u32 {
     view.one(key, rank_by_thirds, |leaf, key| coded_by_thirds(view.lines.0, leaf, key))
 }
 
-impl<K: Key> DirBtreeCoded<K> {
+impl<K: Key> DirBtreeByte<K> {
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
         self.trees.view_of(self.codes())
