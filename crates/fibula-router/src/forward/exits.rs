@@ -3,8 +3,7 @@
 use crate::neighbour::{Answer, Neighbours};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac, Tags};
 
-use super::fabric::{Fabric, Hop};
-use super::send::neighbour;
+use super::fabric::{Fabric, Hop, neighbour};
 
 /// Next hops that have a place of their own at most. Those whose numbers share one take it from each other.
 const PLACES: usize = 256;

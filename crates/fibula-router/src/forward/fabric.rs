@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fibula::Table;
 
 use crate::acl::RuleSet;
+use crate::neighbour::Key;
 use crate::packet::ethernet::{Mac, Tags};
 use crate::packet::flow::{self, FlowHash};
 use crate::packet::ipv6;
@@ -403,6 +404,16 @@ impl Fabric {
     pub fn any_v6(&self, vrf: usize) -> Option<u128> {
         // `1 << 127` is neither link-local nor multicast, so this finds a global address.
         self.interfaces.iter().filter(|interface| interface.vrf == vrf).find_map(|i| i.v6_towards(1 << 127))
+    }
+}
+
+/// Returns the neighbour that a packet is sent to.
+#[inline]
+pub(super) fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
+    match gateway {
+        Some(Gateway::V4(address)) => Key::v4(out, address),
+        Some(Gateway::V6(address)) => Key::v6(out, address),
+        None => Key { interface: out, v6, address: destination },
     }
 }
 

@@ -17,11 +17,11 @@ use crate::packet::icmp::{self, MAX_MESSAGE};
 use crate::packet::{ipv4, ipv6};
 use crate::police::PolicerClass;
 
-use super::fabric::{Fabric, Hop};
+use super::fabric::{Fabric, Hop, neighbour};
 use super::item::{Class, Item, classify};
 use super::local::{has_machine, is_past, reply};
 use super::sample::Extent;
-use super::send::{leaves, neighbour};
+use super::send::leaves;
 use super::trace::{Decision, Fate, Sighting};
 use super::watch::{Before, Sight};
 use super::worker::{Refused, Shared, Worker, is_welcome, refusal, well_formed};

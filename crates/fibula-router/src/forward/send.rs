@@ -9,9 +9,9 @@ use crate::neighbour::{Answer, Key, Sender};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, Problem};
 use crate::packet::options::{Record, milliseconds_today};
-use crate::packet::{fragment, ipv4, ipv6, u32_at};
+use crate::packet::{fragment, hop, ipv4, ipv6, u32_at};
 
-use super::fabric::{Fabric, Gateway, Hop, Interface};
+use super::fabric::{Fabric, Gateway, Hop, Interface, neighbour};
 use super::item::Item;
 use super::worker::{Refused, Worker};
 
@@ -414,22 +414,6 @@ pub(super) fn leaves(
         return Err(DropReason::OffloadUnsupported.into());
     }
     does_not_fit(item, way.mtu, offload)
-}
-
-/// Returns the neighbour that a packet is sent to.
-#[inline]
-pub(super) fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
-    match gateway {
-        Some(Gateway::V4(address)) => Key::v4(out, address),
-        Some(Gateway::V6(address)) => Key::v6(out, address),
-        None => Key { interface: out, v6, address: destination },
-    }
-}
-
-/// Counts one hop.
-#[inline]
-pub(super) fn hop(packet: &mut [u8], v6: bool) {
-    if v6 { ipv6::hop(packet) } else { ipv4::hop(packet) }
 }
 
 /// Writes the route and the time into the options of an IPv4 header that ask for them, when the packet leaves for a neighbour.

@@ -23,9 +23,9 @@ use super::fabric::{Fabric, Hop, Urpf};
 use super::item::{Class, Entry, Item, Plain, classify, read_plain};
 use super::pending::Pending;
 use super::sample::Sampling;
-use super::send::hop;
 use super::trace::{self, Trace};
 use super::watch::Watch;
+use crate::packet::hop;
 
 /// State shared by all workers.
 #[derive(Debug)]

@@ -41,3 +41,9 @@ pub fn u128_at(bytes: &[u8], at: usize) -> u128 {
         u128::from_be_bytes(array)
     })
 }
+
+/// Counts one hop.
+#[inline]
+pub(crate) fn hop(packet: &mut [u8], v6: bool) {
+    if v6 { ipv6::hop(packet) } else { ipv4::hop(packet) }
+}
