@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! lookups list                                          what is counted, one `family engine isa batch` a line
-//! lookups run FAMILY ENGINE ISA BATCH PASSES         so many passes over the keys; prints how many those are
+//! lookups run FAMILY ENGINE ISA BATCH PASSES         look all keys up PASSES times; print the number of keys
 //! ```
 
 use std::error::Error;

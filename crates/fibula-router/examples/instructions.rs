@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! instructions list                    what is counted, one case a line
-//! instructions run CASE PASSES         so many passes over the packets; prints how many those are
+//! instructions run CASE PASSES         forward all packets PASSES times; print the number of packets
 //! ```
 //!
 //! Frames of 64 bytes go through the whole pipeline in one thread, with ports in memory, in bursts of 32.
@@ -27,7 +27,7 @@ mod random;
 use many_rules::{addresses, compile, near};
 use random::Random;
 
-/// Routes of each family, beside the default route.
+/// Number of routes of each family, without the default route.
 const ROUTES: usize = 5_000;
 /// Frames of a burst. A full one has 64, and its packets share more of the work that a burst costs.
 const FRAMES: usize = 32;
@@ -160,7 +160,7 @@ fn set(fabric: &mut Fabric, setting: Setting) {
         Setting::None | Setting::Bridge => {}
         Setting::Urpf => fabric.interfaces[0].urpf = Urpf::Loose,
         Setting::Groups => {
-            // The gateways move to the numbers behind those that routes have.
+            // Routes keep their numbers, which are groups from here on. The gateways get the numbers after these.
             let gateways = fabric.hops.split_off(1);
             let first = gateways.len() as u32 + 1;
             let members: Box<[u32]> = (first..first + gateways.len() as u32).collect();
@@ -170,7 +170,7 @@ fn set(fabric: &mut Fabric, setting: Setting) {
     }
 }
 
-/// Forwards all packets in so many passes.
+/// Forwards all packets `passes` times.
 fn run(case: Case, passes: usize) {
     let mut random = Random::new(7);
     let (table, mut to) = table(&mut random);

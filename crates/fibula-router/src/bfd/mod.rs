@@ -1,6 +1,6 @@
-//! The sessions of BFD, as FRR's bfdd tells of them by its control socket.
+//! The states of BFD sessions, read from the control socket of FRR's bfdd.
 //!
-//! bfdd tells each client of a session's new state in the moment that it has it. Nobody asks again and again.
+//! bfdd notifies its clients as soon as the state of a session changes, so the router does not poll.
 //!
 //! - [`message`]: the messages of the socket.
 //! - [`sessions`]: which sessions have failed, and for how long one that flaps stays out of use.

@@ -10,7 +10,7 @@ use super::message::{SessionKey, SessionNotice, SessionState};
 const SECOND_NS: u64 = 1_000_000_000;
 /// The longest time that a neighbour stays out of use after its session is up again.
 const MOST_HELD_NS: u64 = 60 * SECOND_NS;
-/// How long a session must be without a failure, beside the time that it was held, until earlier failures are forgotten.
+/// Earlier failures are forgotten if the last one is further back than this, the time for which the session was held not counted.
 const CALM_NS: u64 = 60 * SECOND_NS;
 /// How long a failure stays in force that bfdd does not confirm after its connection has ended: it may be started again.
 const KEPT_NS: u64 = 60 * SECOND_NS;
@@ -56,7 +56,7 @@ pub struct SessionCounts {
     pub damped: u64,
     /// Messages that could not be read.
     pub malformed: u64,
-    /// BfdSessions that there was no room for.
+    /// Sessions that were refused because there was no room.
     pub refused: u64,
 }
 

@@ -5,7 +5,7 @@ use crate::packet::ethernet::{Header, IPV4, IPV6, Mac, Tags};
 
 use super::fabric::{Fabric, Hop, neighbour};
 
-/// Next hops that have a place of their own at most. Those whose numbers share one take it from each other.
+/// Number of places. Next hops whose numbers fall on the same place take it from each other.
 const PLACES: usize = 256;
 /// The key of an empty place: no next hop has such a number.
 const EMPTY: u64 = u64::MAX;
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(mac(&mut exits, 2, false), None);
     }
 
-    /// Otherwise a neighbour that packets leave by all the time would be taken for one that nobody uses.
+    /// Exits call for a neighbour once. Without a new call after each tick, a neighbour in constant use would look unused.
     #[test]
     fn use_is_noted_again_after_it_was_taken() {
         let shared = network(fibula::Table::new().expect("memory for a table"), 1, false);
@@ -134,7 +134,7 @@ mod tests {
             assert!(neighbours.changes() > before, "round {round}");
             let before = neighbours.changes();
             neighbours.tick(round, &mut probes);
-            assert_eq!(neighbours.changes(), before, "nobody has used one since");
+            assert_eq!(neighbours.changes(), before, "no neighbour was used since");
         }
     }
 }

@@ -370,7 +370,7 @@ impl Fabric {
         }
     }
 
-    /// Returns the number of the member of a group that `hash` chooses; `None` for a next hop that is no group.
+    /// Returns the number of the next hop that `hash` chooses from group `number`, or `None` if `number` is not a group.
     #[inline]
     #[must_use]
     pub fn member(&self, number: u32, hash: impl FnOnce() -> u32) -> Option<u32> {

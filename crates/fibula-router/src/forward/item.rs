@@ -172,7 +172,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Of a port without such an interface: no frame has an address with bits below.
+    /// The entry of a port without such an interface. It equals no frame's address, whose low 16 bits are zero here.
     const NONE: Self = Self { mac: u64::MAX, interface: 0, vrf: 0, urpf: false };
 
     /// Returns that of a port.

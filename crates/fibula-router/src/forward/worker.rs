@@ -13,6 +13,7 @@ use crate::drops::DropReason;
 use crate::io::{BURST, Io};
 use crate::neighbour::{Limits, Neighbours, Own, Probe};
 use crate::packet::ethernet;
+use crate::packet::hop;
 use crate::packet::icmp::{MAX_MESSAGE, Problem};
 use crate::packet::limit::Bucket;
 use crate::packet::options;
@@ -25,7 +26,6 @@ use super::pending::Pending;
 use super::sample::Sampling;
 use super::trace::{self, Trace};
 use super::watch::Watch;
-use crate::packet::hop;
 
 /// State shared by all workers.
 #[derive(Debug)]
@@ -672,6 +672,7 @@ impl Worker {
         }
     }
 
+    /// Decides about a packet by its route, and forwards it or says why not. It has all rules of forwarding.
     #[inline]
     fn route(
         &mut self,

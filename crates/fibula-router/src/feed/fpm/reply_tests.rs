@@ -312,7 +312,7 @@ fn a_daemon_that_does_not_read_is_read_on() {
     let mut server = Server::open(options, fpm()).unwrap();
     let mut zebra = TcpStream::connect(server.address().unwrap()).unwrap();
     zebra.set_nonblocking(true).unwrap();
-    // Routes so large that the kernel's buffers do not hold the answers: an attribute that nobody knows is sent back too.
+    // The routes are too large for their answers to fit into the kernel's buffers: an answer repeats the unknown attribute.
     const ROUTES: u32 = 20_000;
     let attributes =
         [(libc::RTA_GATEWAY, &[192, 0, 2, 1][..]), (libc::RTA_OIF, &3u32.to_ne_bytes()), (999, &[0; 1000])];

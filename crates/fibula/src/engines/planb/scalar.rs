@@ -68,7 +68,7 @@ impl<K: Key> Order<K> for Network {
 /// Keys are prefetched this many bytes ahead.
 const AHEAD: usize = 2048;
 
-/// Tells the compiler that what calls this is rare, so that it stands aside and the usual way has no jump.
+/// Marks a branch as rare: the compiler moves it out of line, and the common case runs without a jump.
 #[cold]
 #[inline]
 fn rare() {}
