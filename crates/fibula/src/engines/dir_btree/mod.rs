@@ -18,7 +18,7 @@ mod replant;
 pub(super) mod scalar;
 pub(super) mod storage;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod update;
 
 use crate::net::Ipv6Key;

@@ -5,21 +5,24 @@ use super::storage::hash;
 use super::update::Editor;
 use crate::fib::in_place::InPlace;
 use crate::fib::parts::lanes;
-use crate::fib::{Applied, Fib};
+use crate::fib::{Applied, BuildError, Fib};
 use crate::memory::Limits;
-use crate::net::{NextHop, Prefix, Route, RouteSlice};
+use crate::net::{NextHop, Prefix, Route, RouteSlice, Routes};
 use crate::random::Random;
 use crate::rib::Rib;
 
-/// Builds and checks the tables of these routes, and compares their answers at and next to the ends of each route.
-fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
+/// Builds a structure of these routes, checks it, and compares its answers at and next to the ends of each route.
+pub(in crate::engines) fn judged<F: Fib<u128>>(
+    table: impl IntoIterator<Item = (u128, u8, u32)>,
+    build: impl FnOnce(&dyn Routes<u128>, Limits) -> Result<F, BuildError>,
+) -> F {
     let mut routes: Vec<_> = table
         .into_iter()
         .map(|(bits, len, id)| Route::new(Prefix::masked(bits, len).unwrap(), NextHop::new(id).unwrap()))
         .collect();
     routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
     let table = RouteSlice::new(&routes).unwrap();
-    let fib = DirBtree::build(&table, Limits::default()).unwrap();
+    let fib = build(&table, Limits::default()).unwrap();
     fib.check().unwrap();
     let mut keys = Vec::new();
     for route in &routes {
@@ -36,6 +39,10 @@ fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
     let scattered: Vec<_> = (0..keys.len()).map(|at| keys[at * 7919 % keys.len()]).collect();
     lanes::agree(&fib, &scattered);
     fib
+}
+
+fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
+    judged(table, DirBtree::build)
 }
 
 #[test]

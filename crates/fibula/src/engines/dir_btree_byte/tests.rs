@@ -5,38 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::layout::{BELOW, DirBtreeByte, LEAF_INTERVALS, OBJECT};
 use crate::engines::dir_btree::layout::LEAVES;
+use crate::engines::dir_btree::tests::judged;
 use crate::fib::Fib;
-use crate::fib::parts::lanes;
 use crate::memory::{Cell, Limits};
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
 use crate::random::Random;
 use crate::simd::{CODED_VALUES, LINE_UNITS, LINE_WORDS, Present};
 
-/// Builds and checks the tables of these routes, and compares their answers at and next to the ends of each route.
 fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtreeByte<u128> {
-    let mut routes: Vec<_> = table
-        .into_iter()
-        .map(|(bits, len, id)| Route::new(Prefix::masked(bits, len).unwrap(), NextHop::new(id).unwrap()))
-        .collect();
-    routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
-    let table = RouteSlice::new(&routes).unwrap();
-    let fib = DirBtreeByte::build(&table, Limits::default()).unwrap();
-    fib.check().unwrap();
-    let mut keys = Vec::new();
-    for route in &routes {
-        let (first, last) = (route.prefix.addr(), route.prefix.last());
-        keys.extend([first, last, first.wrapping_sub(1), last.wrapping_add(1)]);
-    }
-    keys.extend([0, u128::MAX]);
-    let oracle = crate::engines::binary_trie::BinaryTrie::build(&table, Limits::default()).unwrap();
-    for &key in &keys {
-        assert_eq!(fib.lookup_key(key), oracle.lookup_key(key), "{key:x}");
-    }
-    lanes::agree(&fib, &keys);
-    // Adjacent keys of a batch come from places far apart.
-    let scattered: Vec<_> = (0..keys.len()).map(|at| keys[at * 7919 % keys.len()]).collect();
-    lanes::agree(&fib, &scattered);
-    fib
+    judged(table, DirBtreeByte::build)
 }
 
 /// The next hops of codes, in their order.
