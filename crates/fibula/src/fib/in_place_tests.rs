@@ -284,6 +284,25 @@ fn change<K: Key>(random: &mut Random, kind: Kind) -> Change<K> {
     }
 }
 
+/// Gives a prefix another next hop in the call that takes the only route inside it away, for prefixes of every length: values alone
+/// change then, but not wherever there was a value.
+fn replace_around<K: Key>(stopped: &mut Stopped<K>, random: &mut Random) {
+    let insert = |prefix, id| Change::Insert(Route::new(prefix, NextHop::new(id).unwrap()));
+    for len in (0..K::BITS).flat_map(|len| [len; 2]) {
+        let key = K::from_bits(u128::from(random.below(1 << K::BITS)));
+        let [outer, inner] = [len, len + 1].map(|len| Prefix::masked(key, len).unwrap());
+        for changes in [
+            &[insert(outer, 1), insert(inner, 2)][..],
+            &[insert(outer, 3), Change::Remove(inner)],
+            &[insert(inner, 2)],
+            &[Change::Remove(outer), Change::Remove(inner)],
+        ] {
+            stopped.change(changes, random);
+        }
+        stopped.free(random);
+    }
+}
+
 /// Changes an engine in so many calls, and stops the writer after each store. Under Miri, which is a thousand times as
 /// slow, in few, with narrow keys only and without a mirror: that one copies all arrays at each store, and shares nothing.
 pub fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
@@ -296,6 +315,9 @@ pub fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
         _ => 2,
     };
     let mut random = Random(u64::from(K::BITS));
+    if !cfg!(miri) {
+        replace_around(&mut Stopped::new(build, Rib::default()), &mut random);
+    }
     for kind in [Kind::Plain, Kind::AtEdges] {
         let mut stopped = Stopped::new(build, Rib::default());
         for round in 0..rounds {
