@@ -13,7 +13,9 @@ use crate::programs::root;
 use crate::{End, Outcome};
 
 /// Folders whose prose is counted, each with everything below it.
-const FOLDERS: [&str; 19] = [
+const FOLDERS: [&str; 22] = [
+    "bindings/c/src",
+    "bindings/python/src",
     "crates/fibula/src",
     "crates/fibula/src/engines",
     "crates/fibula/src/file",
@@ -33,6 +35,7 @@ const FOLDERS: [&str; 19] = [
     "crates/fibula-router/src/control",
     "crates/fibula-router/src/forward",
     "crates/fibula-workload/src",
+    "xtask/src",
 ];
 
 /// Folders whose entries are of one kind, one folder each: engines, instruction sets, rivals, back ends. A name that each of them
@@ -161,7 +164,11 @@ pub(crate) fn check() -> Outcome<End> {
 
 fn count() -> Outcome<Record> {
     let (mut names, mut circles) = (BTreeMap::new(), BTreeMap::new());
-    for folder in fs::read_dir(root().join("crates"))? {
+    let crates: Vec<_> = ["crates", "bindings"]
+        .into_iter()
+        .map(|folder| fs::read_dir(root().join(folder)))
+        .collect::<Result<_, _>>()?;
+    for folder in crates.into_iter().flatten() {
         let folder = folder?.path().join("src");
         if folder.is_dir() {
             let name =
