@@ -256,6 +256,39 @@ fn changes_in_place_answer_like_a_fresh_build() {
     }
 }
 
+#[test]
+fn a_tree_of_two_tables_is_not_changed_for_one_of_them() {
+    // Between two crowded places, at whose middle a table ends, a long interval is in one tree, which slots of both tables lead to.
+    for (depth, crowded) in
+        [20, 24, 28, 32, 34, 36].into_iter().flat_map(|depth| [40, 90, 170, 300].map(|n| (depth, n)))
+    {
+        let (middle, half) = (0x2001u128 << 112 | 1 << (128 - depth), 1u128 << (127 - depth));
+        let mut rib = Rib::new(Limits::default());
+        let mut insert = |rib: &mut Rib<u128>, bits, len, id| {
+            let prefix = Prefix::masked(bits, len).unwrap();
+            rib.insert(Route::new(prefix, NextHop::new(id).unwrap())).unwrap();
+            prefix
+        };
+        insert(&mut rib, 0x2000 << 112, 3, 7);
+        for at in 0..crowded {
+            insert(&mut rib, middle - half - (1 << 80) - (at << 81), 48, 1 + at as u32 % 5);
+            insert(&mut rib, middle + half + (at << 81), 48, 1 + at as u32 % 5);
+        }
+        let (mut editor, mut retired) = (Editor::build(&rib, Limits::default()).unwrap(), Vec::new());
+        for (id, bits) in [(8, middle - half), (9, middle)] {
+            let prefix = insert(&mut rib, bits, depth as u8 + 1, id);
+            assert_eq!(editor.prepare(&[prefix], &rib, false).unwrap(), Applied::InPlace);
+            editor.publish(&mut retired);
+            editor.check(&retired).unwrap();
+            let fib = editor.reading();
+            for key in rib.iter().flat_map(|route| [route.prefix.addr(), route.prefix.last().wrapping_add(1)])
+            {
+                assert_eq!(fib.lookup_key(key), rib.lookup(key), "{key:x}, {depth}, {crowded}");
+            }
+        }
+    }
+}
+
 crate::fib::in_place_tests::stops_at_every_store!(|routes, limits| Ok(Box::new(Editor::build(
     routes, limits
 )?)));
