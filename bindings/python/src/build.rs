@@ -250,6 +250,8 @@ fn declared(column: &Bound<'_, PyAny>) -> PyResult<Option<ColumnType>> {
 /// Returns the narrowest type that all values have.
 fn guessed(name: &str, rows: &Bound<'_, PyList>) -> PyResult<ColumnType> {
     let mut kind: Option<ColumnType> = None;
+    // Integers of more than 32 bits have a sign, unless one needs all 64 bits: in whatever order they come.
+    let (mut negative, mut above_signed) = (false, false);
     for (row, item) in rows.iter().enumerate() {
         if item.is_none() {
             continue;
@@ -263,10 +265,16 @@ fn guessed(name: &str, rows: &Bound<'_, PyList>) -> PyResult<ColumnType> {
         } else if item.is_instance_of::<PyFloat>() {
             ColumnType::F64
         } else if item.is_instance_of::<PyInt>() || item.hasattr(intern!(item.py(), "__index__"))? {
-            match (item.extract::<u32>(), item.extract::<i64>(), item.extract::<u64>()) {
-                (Ok(_), ..) => ColumnType::U32,
-                (_, Ok(_), _) => ColumnType::I64,
-                (.., Ok(_)) => ColumnType::U64,
+            match (item.extract::<u64>(), item.extract::<i64>()) {
+                (Ok(number), _) if number <= u64::from(u32::MAX) => ColumnType::U32,
+                (Ok(number), _) => {
+                    above_signed |= i64::try_from(number).is_err();
+                    ColumnType::I64
+                }
+                (_, Ok(_)) => {
+                    negative = true;
+                    ColumnType::I64
+                }
                 _ => {
                     return Err(value_error(format!(
                         "column '{name}', row {row}: {item} has more than 64 bits"
@@ -282,16 +290,25 @@ fn guessed(name: &str, rows: &Bound<'_, PyList>) -> PyResult<ColumnType> {
         kind = Some(match (kind, own) {
             (None, own) => own,
             (Some(before), own) if before == own => own,
-            (Some(ColumnType::U32), other @ (ColumnType::I64 | ColumnType::U64 | ColumnType::F64))
-            | (Some(other @ (ColumnType::I64 | ColumnType::U64 | ColumnType::F64)), ColumnType::U32) => other,
-            (Some(ColumnType::F64), ColumnType::I64 | ColumnType::U64)
-            | (Some(ColumnType::I64 | ColumnType::U64), ColumnType::F64) => ColumnType::F64,
+            (Some(ColumnType::U32), other @ (ColumnType::I64 | ColumnType::F64))
+            | (Some(other @ (ColumnType::I64 | ColumnType::F64)), ColumnType::U32) => other,
+            (Some(ColumnType::F64), ColumnType::I64) | (Some(ColumnType::I64), ColumnType::F64) => {
+                ColumnType::F64
+            }
             (Some(before), own) => {
                 return Err(value_error(format!(
                     "column '{name}', row {row}: a value of type {own} after those of type {before}"
                 )));
             }
         });
+        if kind == Some(ColumnType::I64) && negative && above_signed {
+            return Err(value_error(format!(
+                "column '{name}', row {row}: {item}, and another number before it, fit no one type of 64 bits"
+            )));
+        }
+    }
+    if kind == Some(ColumnType::I64) && above_signed {
+        kind = Some(ColumnType::U64);
     }
     Ok(kind.unwrap_or(ColumnType::Text))
 }

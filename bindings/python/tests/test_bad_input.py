@@ -169,6 +169,7 @@ def test_columns_that_make_no_table(np: Any) -> None:
         ((np.zeros(2, dtype="uint32"), [8]), None, "differ in length"),
         (["10.0.0.0/8", "11.0.0.0/8"], [1, "x"], "row 1: .*text after .*u32"),
         (["10.0.0.0/8"], [2**64], "row 0"),
+        (["10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8"], [2**63, 1, -1], "row 2: -1, and another number before it"),
         (["10.0.0.0/8"], {}, "1 to 256"),
         (["10.0.0.0/8"], {"a\nb": [1]}, "no name"),
     ]:

@@ -107,7 +107,10 @@ def test_build_takes_columns(np: Any) -> None:
     # Values that are equal share an id; numbers of several kinds are widened.
     assert fibula.Table.build(["10.0.0.0/8", "11.0.0.0/8"], [7, 7]).lookup_id("11.0.0.0") == 1
     assert fibula.Table.build(["10.0.0.0/8", "11.0.0.0/8"], [7, 1.5]).columns == {"value": "f64"}
-    assert fibula.Table.build(["10.0.0.0/8", "11.0.0.0/8"], [7, 2**40]).columns == {"value": "i64"}
+    for values, kind in [([7, 2**40], "i64"), ([2**63, 2**40, 7], "u64"), ([7, 2**40, 2**63], "u64"), ([-7, 2**40], "i64"), ([1.5, -1, 2**63], "f64")]:
+        built = fibula.Table.build([f"{10 + row}.0.0.0/8" for row in range(len(values))], values)
+        assert built.columns == {"value": kind}
+        assert [built.lookup(f"{10 + row}.0.0.0") for row in range(len(values))] == values
     assert fibula.Table.build(["10.0.0.1/8"], [7], host_bits="mask").lookup("10.0.0.0") == 7
     assert fibula.Table.build(["10.0.0.0/8"] * 2, [7, 8], duplicates="last").lookup("10.0.0.0") == 8
     assert fibula.Table.build(["10.0.0.0/8"], engine="dir-18-lines").engines[0] == "dir-18-lines"
