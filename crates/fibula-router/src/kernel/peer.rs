@@ -11,14 +11,58 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST: u16 = 1;
 /// Bytes of a header of netlink.
 const HEADER: usize = 16;
+/// Bytes of a route, without its attributes.
+const ROUTE: usize = 12;
 /// Bytes of the kernel's description of a socket, without its attributes.
 const SOCKET: usize = 72;
 const ESTABLISHED: u8 = 1;
 
-/// Returns whether both ends of a connection are on this machine.
+/// Returns whether both ends of a connection are on this machine. If the kernel does not answer, they are taken to be: the account
+/// of the peer then decides, and not its address.
 pub(crate) fn is_local(peer: SocketAddr, own: SocketAddr) -> bool {
-    let peer = peer.ip().to_canonical();
-    peer.is_loopback() || peer == own.ip().to_canonical()
+    is_within(peer, own) || is_own(peer.ip().to_canonical()).unwrap_or(true)
+}
+
+/// Returns whether the addresses of both ends already show that they are on this machine. A loopback address at either end does: a
+/// program may connect to one from any address of the machine, and nothing else can.
+fn is_within(peer: SocketAddr, own: SocketAddr) -> bool {
+    let (peer, own) = (peer.ip().to_canonical(), own.ip().to_canonical());
+    peer.is_loopback() || own.is_loopback() || peer == own
+}
+
+/// Returns whether an address is one of this machine's, by the kernel's own table of them, which also decides which addresses a
+/// program may connect from.
+///
+/// # Errors
+/// When the kernel does not answer.
+fn is_own(ip: IpAddr) -> io::Result<bool> {
+    let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::NETLINK_ROUTE)?;
+    let octets = match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    let family = if ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut message = Vec::new();
+    message.extend(((HEADER + ROUTE + 4 + octets.len()) as u32).to_ne_bytes());
+    message.extend(libc::RTM_GETROUTE.to_ne_bytes());
+    message.extend(REQUEST.to_ne_bytes());
+    message.extend([0; 8]);
+    // The family, and the length of the destination.
+    message.extend([family as u8, 8 * octets.len() as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    message.extend((4 + octets.len() as u16).to_ne_bytes());
+    message.extend(libc::RTA_DST.to_ne_bytes());
+    message.extend(octets);
+    sys::send(fd.as_fd(), &message, 0)?;
+    // The kernel answers while it takes the request: with a route, or with an error where there is none.
+    let mut answer = [0; 1024];
+    let len = sys::receive(fd.as_fd(), &mut answer, 0)?;
+    Ok(leads_here(&answer[..len]))
+}
+
+/// Returns whether the kernel's answer is a route to this machine itself.
+fn leads_here(answer: &[u8]) -> bool {
+    let kind = answer.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
+    kind == Some(libc::RTM_NEWROUTE) && answer.get(HEADER + 7) == Some(&libc::RTN_LOCAL)
 }
 
 /// Returns the account that made the socket at the other end of a connection within this machine. `None` if the kernel does not know
@@ -74,7 +118,7 @@ fn read(answer: &[u8], ports: (u16, u16)) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
 
     use super::*;
 
@@ -104,10 +148,38 @@ mod tests {
 
     #[test]
     fn connections_within_the_machine() {
-        let is = |peer: &str, own: &str| is_local(peer.parse().unwrap(), own.parse().unwrap());
+        let is = |peer: &str, own: &str| is_within(peer.parse().unwrap(), own.parse().unwrap());
         assert!(is("127.0.0.9:1", "127.0.0.1:2") && is("[::1]:1", "[::1]:2"));
         assert!(is("192.0.2.1:1", "192.0.2.1:2") && is("[::ffff:127.0.0.1]:1", "127.0.0.1:2"));
-        assert!(!is("192.0.2.2:1", "192.0.2.1:2") && !is("[2001:db8::1]:1", "[::1]:2"));
+        // A program may connect to loopback from another address of the machine.
+        assert!(is("192.0.2.2:1", "127.0.0.1:2") && is("[2001:db8::1]:1", "[::1]:2"));
+        assert!(is("192.0.2.2:1", "[::ffff:127.0.0.1]:2"));
+        assert!(!is("192.0.2.2:1", "192.0.2.1:2") && !is("[2001:db8::1]:1", "[2001:db8::2]:2"));
+    }
+
+    /// The kernel says it of addresses by which nothing else shows it, and a program can connect from those alone.
+    #[test]
+    fn addresses_of_this_machine_are_known() {
+        assert!(is_own("127.9.8.7".parse().unwrap()).unwrap());
+        // One of documentation, and that of this machine in its network, where it has one.
+        let elsewhere: IpAddr = "203.0.113.77".parse().unwrap();
+        let outward = UdpSocket::bind("0.0.0.0:0").unwrap();
+        let usual = outward.connect((elsewhere, 9)).and_then(|()| outward.local_addr()).map(|own| own.ip());
+        assert_eq!(is_own(elsewhere).unwrap(), usual.as_ref().is_ok_and(|&own| own == elsewhere));
+        if let Ok(own) = usual {
+            assert!(is_own(own).unwrap(), "{own}");
+            assert!(is_local((own, 1).into(), "192.0.2.200:2".parse().unwrap()), "{own}");
+        }
+        // No route, a route elsewhere, a cut answer.
+        let mut answer = [0; HEADER + ROUTE];
+        answer[4..6].copy_from_slice(&libc::RTM_NEWROUTE.to_ne_bytes());
+        answer[HEADER + 7] = libc::RTN_LOCAL;
+        assert!(leads_here(&answer) && !leads_here(&answer[..HEADER + 7]));
+        answer[HEADER + 7] = libc::RTN_UNICAST;
+        assert!(!leads_here(&answer));
+        answer[4..6].copy_from_slice(&2_u16.to_ne_bytes());
+        answer[HEADER + 7] = libc::RTN_LOCAL;
+        assert!(!leads_here(&answer));
     }
 
     #[test]
