@@ -404,7 +404,7 @@ fn nothing_left(form: Form) -> Result<(), Failure> {
     assert_eq!(folders.count(), 0);
     // Other tests may have made and dropped maps meanwhile, and the kernel frees them a moment later.
     let begin = Instant::now();
-    while maps()? > before && begin.elapsed() < Duration::from_secs(10) {
+    while maps()? > before && begin.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(maps()? <= before, "maps are left");

@@ -74,7 +74,7 @@ mod tests {
             UnixDatagram::bind_addr(&address(OsStr::new(&name)).unwrap()).unwrap(),
         ];
         for (end, name) in ends.into_iter().zip([path.as_os_str(), OsStr::new(&name)]) {
-            end.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            end.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             let mut supervisor = Supervisor::at(Some(name));
             for notice in [Notice::Ready, Notice::Alive, Notice::Alive, Notice::Reloading, Notice::Stopping] {
                 supervisor.notify(notice);

@@ -12,13 +12,41 @@ const ALLOWED: [&str; 4] = [
     ">= Duration::from_millis(100)",
 ];
 
-/// The names that a source gives to what `elapsed()` returned: `let took = begin.elapsed();`.
+/// Seconds that a test may wait for another thread or program, where it waits by a channel or a socket.
+const PATIENCE: [&str; 3] = ["20", "60", "120"];
+
+/// Waits in vain for datagrams that a program in the kernel drops.
+const WAITS_IN_VAIN: &str = "fibula-bpf/tests/kernel/programs.rs";
+
+/// The names that a source gives to what `elapsed()` returned, `let took = begin.elapsed();`, and to what it works out from these,
+/// `let rate = count / took.as_secs_f64();`.
 fn times(text: &str) -> Vec<&str> {
-    let statements =
-        text.split(';').filter_map(|statement| statement.rsplit_once("let ")?.1.split_once(" = "));
-    let times = statements.filter(|(_, value)| value.contains("elapsed()"));
-    let words = times.flat_map(|(pattern, _)| pattern.split(|c: char| !c.is_alphanumeric() && c != '_'));
-    words.filter(|word| !matches!(*word, "" | "mut" | "_")).collect()
+    let statements: Vec<(&str, &str)> =
+        text.split(';').filter_map(|statement| statement.rsplit_once("let ")?.1.split_once(" = ")).collect();
+    let mut times: Vec<&str> = Vec::new();
+    loop {
+        let before = times.len();
+        for (pattern, value) in &statements {
+            // The value of a block is something else, most times: an error, or a count.
+            let is_figure = !value.contains('{');
+            if value.contains("elapsed()") || is_figure && times.iter().any(|time| names(value, time)) {
+                let words = pattern.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let new = words.filter(|word| !matches!(*word, "" | "mut" | "_"));
+                let new: Vec<&str> = new.filter(|word| !times.contains(word)).collect();
+                times.extend(new);
+            }
+        }
+        if times.len() == before {
+            return times;
+        }
+    }
+}
+
+/// The seconds, in figures, that a source waits at most for a channel or a socket.
+fn patience(text: &str) -> Vec<&str> {
+    let waits = ["recv_timeout(Duration::from_secs(", "read_timeout(Some(Duration::from_secs("];
+    let each = waits.iter().flat_map(|wait| text.split(wait).skip(1));
+    each.filter_map(|rest| rest.split(')').next()).collect()
 }
 
 /// Whether a condition has a name as a word.
@@ -38,6 +66,10 @@ fn assertions(folder: &Path, found: &mut Vec<String>) {
             && !path.ends_with("all/clock.rs")
         {
             let text = fs::read_to_string(&path).unwrap();
+            if !path.ends_with(WAITS_IN_VAIN) {
+                let other = patience(&text).into_iter().find(|seconds| !PATIENCE.contains(seconds));
+                assert_eq!(other, None, "{}: seconds that a test waits", path.display());
+            }
             found.extend(of_source(&text).iter().map(|one| format!("{}: {one}", path.display())));
         }
     }
@@ -52,11 +84,22 @@ fn of_source(text: &str) -> Vec<String> {
         let condition = statement.split('"').next().unwrap_or_default();
         if let Some((_, rest)) = condition.split_once("elapsed()") {
             found.push(format!("elapsed(){rest}"));
+        } else if let Some((_, rest)) = condition.split_once("Instant::now()") {
+            found.push(format!("elapsed(){}", until(text, rest)));
         } else if times.iter().any(|time| names(condition, time)) {
             found.push(condition.to_owned());
         }
     }
     found
+}
+
+/// Returns the rest of an assertion after `Instant::now()`. A deadline, `let deadline = Instant::now() + most;`, is the time until it there.
+fn until(text: &str, rest: &str) -> String {
+    let deadline = rest.strip_prefix(" < ").and_then(|name| name.split([',', ')', ' ']).next());
+    let most = deadline
+        .and_then(|name| text.split_once(&format!("let {name} = Instant::now() + ")))
+        .and_then(|(_, most)| most.split(';').next());
+    most.map_or_else(|| rest.to_owned(), |most| format!(" < {most}"))
 }
 
 #[test]
@@ -67,6 +110,13 @@ fn assertions_on_times_with_a_name_are_found() {
     assert_eq!(of_source(&source("n > 2 && took < most")), ["!(n > 2 && took < most, "]);
     assert_eq!(of_source(&source("begin.elapsed() < most")), ["elapsed() < most, "]);
     assert!(of_source(&source("mistook > 2")).is_empty());
+    let rate = "let took = begin.elapsed();\nlet rate = 7.0 / took.as_secs_f64();\nassert!(rate > 5.0);";
+    assert_eq!(of_source(rate), ["!(rate > 5.0)"]);
+    let deadline =
+        "let end = Instant::now() + Duration::from_secs(7);\nassert!(Instant::now() < end, \"late\");";
+    assert_eq!(of_source(deadline), ["elapsed() < Duration::from_secs(7)"]);
+    assert_eq!(of_source("assert!(Instant::now() > begin);"), ["elapsed() > begin)"]);
+    assert_eq!(patience("answer.recv_timeout(Duration::from_secs(3)).is_ok()"), ["3"]);
 }
 
 #[test]

@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn messages_are_numbered_by_the_data_records_before() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
-        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut collector = Collector::new(receiver.local_addr().unwrap(), None);
         let mut numbers = Vec::new();
         for records in [3, 0, 5, 1] {

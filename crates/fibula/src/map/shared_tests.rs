@@ -45,7 +45,7 @@ impl Drop for Calling {
         let (answered, answer) = mpsc::channel();
         // From another thread: a call under the lock would wait for ever, and so would the test.
         std::thread::spawn(move || answered.send(map.value_count().is_ok()));
-        let is_answered = answer.recv_timeout(Duration::from_secs(10)).unwrap_or(false);
+        let is_answered = answer.recv_timeout(Duration::from_secs(60)).unwrap_or(false);
         self.1.fetch_add(usize::from(is_answered), Ordering::Relaxed);
     }
 }
