@@ -181,6 +181,7 @@ fn routes_are_kept_over_a_reconnection_and_swept_after_it() {
     // The next session comes in time, and goes on telling past the time of the sweep.
     keeper.began(&mut rib, 29 * SECOND);
     tell(&mut rib, &entrance, &new_route("10.1.0.0/16", 1));
+    assert_eq!(keeper.tick(&mut rib, 32 * SECOND), 0, "quiet, but before the time of the sweep");
     keeper.heard(33 * SECOND);
     assert_eq!(keeper.tick(&mut rib, 33 * SECOND), 0, "not quiet");
     tell(&mut rib, &entrance, &new_route("10.2.0.0/16", 5));
@@ -191,8 +192,13 @@ fn routes_are_kept_over_a_reconnection_and_swept_after_it() {
     assert_eq!((rib.feeds()[0].state.phase, rib.feeds()[0].len()), (Phase::Down, 0));
     // One that is never quiet is swept after all the same.
     keeper.began(&mut rib, 60 * SECOND);
-    keeper.heard(68 * SECOND);
-    keeper.tick(&mut rib, 68 * SECOND);
+    tell(&mut rib, &entrance, &new_route("10.6.0.0/16", 1));
+    keeper.ended(&mut rib, 61 * SECOND);
+    keeper.began(&mut rib, 62 * SECOND);
+    for (second, swept) in [(69, 0), (70, 1)] {
+        keeper.heard(second * SECOND);
+        assert_eq!(keeper.tick(&mut rib, second * SECOND), swept, "{second}");
+    }
     assert_eq!(rib.feeds()[0].state.phase, Phase::Established);
 }
 
