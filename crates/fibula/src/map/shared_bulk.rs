@@ -97,8 +97,9 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         // Values that no slot takes are dropped with these, after the lock is released: their `Drop` may call the map.
         let (mut v4, mut v6) = (v4.into_iter(), v6.into_iter());
         let changed = self.change(|held, state| state.replace(held, &mut v4, &mut v6))?;
-        // The values before were closed. If no reader is pinned, this drops them, so that they do not wait for a next change.
-        self.change(|_, _| Ok(()))?;
+        // The values before were closed. If no reader is pinned, this drops them, so that they do not wait for a next change. The new
+        // map serves already, so a table that another thread has poisoned since is no failure of this call.
+        let _ = self.change(|_, _| Ok(()));
         Ok(changed)
     }
 

@@ -1,9 +1,10 @@
 //! Maps that are made and replaced as a whole, against a model; refusals, readers meanwhile, and one-off reads.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::shared_tests::{Calling, Counted, prefix};
@@ -243,6 +244,51 @@ fn refused_replacements_leave_the_map_as_it_was() {
         assert_eq!(count.load(Ordering::Relaxed), 0);
     }
     assert!(refusals > 3, "{refusals}");
+}
+
+/// Equal values are dropped when the new map serves already. That of 1 then makes a change in which the hash of another value panics.
+struct Poisoning(Weak<SharedPrefixMap<Poisoning>>, u32);
+
+impl PartialEq for Poisoning {
+    fn eq(&self, other: &Self) -> bool {
+        self.1 == other.1
+    }
+}
+
+impl Eq for Poisoning {}
+
+impl Hash for Poisoning {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        assert!(self.1 < 9, "on purpose");
+        self.1.hash(state);
+    }
+}
+
+impl Drop for Poisoning {
+    fn drop(&mut self) {
+        if self.1 == 1
+            && let Some(map) = self.0.upgrade()
+        {
+            let insert = || drop(map.insert(prefix("12.0.0.0/8"), Self(Weak::new(), 9)));
+            assert!(catch_unwind(AssertUnwindSafe(insert)).is_err());
+        }
+    }
+}
+
+/// A call that fails has left the old map; this one has not, so it does not fail.
+#[test]
+fn a_replacement_that_serves_is_no_failure_where_its_values_are_dropped() {
+    let map = Arc::new(SharedPrefixMap::interning(Options::default()).unwrap());
+    let entries = |values: [u32; 2]| {
+        let value = |number| Poisoning(Arc::downgrade(&map), number);
+        [(prefix("10.0.0.0/8"), value(values[0])), (prefix("11.0.0.0/8"), value(values[1]))]
+    };
+    let mut reader = map.reader().unwrap();
+    assert_eq!(map.replace(entries([2, 3])), Ok(2));
+    assert_eq!(map.replace(entries([1, 1])), Ok(2));
+    assert_eq!(reader.pin().lookup(10_u32 << 24).map(|value| value.1), Some(1));
+    assert_eq!(map.replace(entries([4, 5])), Err(TableError::Poisoned));
+    assert_eq!(reader.pin().lookup(11_u32 << 24).map(|value| value.1), Some(1));
 }
 
 #[test]
