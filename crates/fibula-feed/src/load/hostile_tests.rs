@@ -336,13 +336,19 @@ fn the_work_for_hostile_texts_is_linear_in_the_bytes() {
 fn a_stream_that_grows_too_much_is_refused() {
     // A frame of zstd: a line as it is, and blocks of one byte repeated 128 Ki times.
     let line = b"10.0.0.0/8 1\n";
-    let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
-    bytes.extend(&((line.len() as u32) << 3).to_le_bytes()[..3]);
-    bytes.extend(line);
-    for block in 1..=600_u32 {
-        bytes.extend(&((128 << 10) << 3 | 1 << 1 | u32::from(block == 600)).to_le_bytes()[..3]);
-        bytes.push(b'\n');
-    }
+    let frame = |blocks: u32| {
+        let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+        bytes.extend(&((line.len() as u32) << 3).to_le_bytes()[..3]);
+        bytes.extend(line);
+        for block in 1..=blocks {
+            bytes.extend(&((128 << 10) << 3 | 1 << 1 | u32::from(block == blocks)).to_le_bytes()[..3]);
+            bytes.push(b'\n');
+        }
+        bytes
+    };
+    // Of 64 MiB less a block, nothing is refused, whatever the ratio.
+    assert!(load_reader("x", &frame(511)[..], &LoadOptions::default(), &mut |_| ()).is_ok());
+    let bytes = frame(600);
     let error = refused(&bytes);
     assert!(
         error.contains("more than 2000 bytes for one of its own") && error.contains("--any-ratio"),

@@ -160,6 +160,37 @@ fn a_stalled_reader_is_named_and_bounds_hold() {
     table.check().unwrap();
 }
 
+/// A change that is refused at once would fail here: a reader moves on only after the changes have come to a halt.
+#[test]
+fn a_change_at_the_limit_waits_for_a_reader_that_moves_on() {
+    const CHANGES: u32 = 10_000;
+    let options = Options { retired_bytes: 4_000, patience: Duration::from_secs(60), ..Options::default() };
+    let table = Table::from_routes(DualRib::default(), options).unwrap();
+    let mut reader = table.reader().unwrap();
+    let (made, (pinned, begin)) = (AtomicU32::new(0), mpsc::channel());
+    thread::scope(|scope| {
+        let stalled = scope.spawn(|| {
+            let pin = reader.pin();
+            pinned.send(()).unwrap();
+            let mut before = u32::MAX;
+            while before != made.load(Ordering::Relaxed) {
+                before = made.load(Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(50));
+            }
+            drop(pin);
+            before
+        });
+        begin.recv().unwrap();
+        for at in 0..CHANGES {
+            let prefix = Prefix::<u32>::masked((at % 128) << 8, 24).unwrap();
+            assert_eq!(table.insert(prefix, hop(1 + at)).unwrap().changed, 1);
+            made.store(at + 1, Ordering::Relaxed);
+        }
+        assert!(stalled.join().unwrap() < CHANGES);
+    });
+    table.check().unwrap();
+}
+
 /// Next hops count versions; a reader takes only those that were current at some time since its pin.
 #[test]
 fn answers_are_never_older_than_the_pin_nor_newer_than_now() {
@@ -301,7 +332,14 @@ fn a_writer_that_panics_leaves_lookups_as_they_were() {
     let handle = table.clone();
     let panicked = thread::spawn(move || handle.for_each::<u32>(|_| panic!("on purpose"))).join();
     assert!(panicked.is_err());
-    assert_eq!(table.insert(prefix, hop(4)), Err(TableError::Poisoned));
+    let refused = [
+        table.insert(prefix, hop(4)),
+        table.apply_atomic(&[Change::Remove(prefix)], &[]),
+        table.set_engine(Dir18Lines::engine()),
+        table.maintain(),
+        table.flush(),
+    ];
+    assert_eq!(refused, [const { Err(TableError::Poisoned) }; 5]);
     assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(3)));
     assert!(table.check().is_err());
 }
@@ -364,8 +402,13 @@ fn changes_wait_for_others_until_their_time_is_over() {
     // A pin that sees atomic changes sees what waited before them.
     let _ = table.insert(prefix, hop(2)).unwrap();
     let other = Change::Insert(Route::new("20.0.0.0/8".parse().unwrap(), hop(3)));
+    // Those of the other family too.
+    let prefix6: Prefix<u128> = "2001:db8::/32".parse().unwrap();
+    assert_eq!(table.insert(prefix6, hop(4)).unwrap().waiting, 2);
+    assert_eq!(reader.pin().lookup(prefix6.addr()), None);
     assert_eq!(table.apply_atomic(&[other], &[]).unwrap().waiting, 0);
     assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(2)));
+    assert_eq!(reader.pin().lookup(prefix6.addr()), Some(hop(4)));
     let table = Table::from_routes(DualRib::default(), Options { coalesce: Duration::from_nanos(1), ..long })
         .unwrap();
     let first = table.insert(prefix, hop(1)).unwrap().waiting;
@@ -386,6 +429,12 @@ fn structures_are_built_in_the_background() {
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(1)));
+    // Atomic changes do not leave others to a build.
+    let prefix6: Prefix<u128> = "2001:db8::/32".parse().unwrap();
+    assert_eq!(table.insert(prefix6, hop(4)).unwrap().waiting, 1);
+    assert_eq!(table.apply_atomic(&[Change::Remove(prefix)], &[]).unwrap().waiting, 0);
+    assert_eq!(reader.pin().lookup(10u32 << 24), None);
+    assert_eq!(reader.pin().lookup(prefix6.addr()), Some(hop(4)));
 }
 
 /// Routes that are changed back while a structure is built are not in it.
