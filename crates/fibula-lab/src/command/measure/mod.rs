@@ -96,6 +96,9 @@ enum MeasureProgram {
         /// The engine [default: that of live tables]
         #[arg(value_name = "ENGINE", value_parser = engine(), hide_possible_values = true)]
         engine: Option<String>,
+        /// The processor time of a change without readers, in so many rounds
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+        rounds: Option<u32>,
     },
     /// What changes would rewrite in dir-17-bitmap and dir-btree
     Changes {
@@ -147,8 +150,8 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
         MeasureProgram::Large(args) => large::run(args),
         MeasureProgram::Rib { files } => rib::run(files),
         MeasureProgram::HugePages(args) => huge_pages::run(args),
-        MeasureProgram::LiveChanges { table, changes, engine } => {
-            live_changes::run(table, *changes, engine.as_deref())
+        MeasureProgram::LiveChanges { table, changes, engine, rounds } => {
+            live_changes::run(table, *changes, engine.as_deref(), rounds.map(|rounds| rounds as usize))
         }
         MeasureProgram::Changes { table } => changes::run(table),
         MeasureProgram::Shape(args) => shape::run(args),
