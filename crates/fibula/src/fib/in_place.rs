@@ -126,6 +126,10 @@ pub trait InPlace<K: Key>: Send + Sync {
     /// Returns the name of the engine, for errors.
     fn name(&self) -> &'static str;
 
+    /// Prefetches the words that [`try_prepare`](Self::try_prepare) reads first for these changes. Called before the routes are
+    /// changed, so that both wait for memory at the same time. Without an implementation nothing is prefetched.
+    fn fetch(&mut self, _changes: &[Change<K>]) {}
+
     /// Prepares the answers of all addresses in these prefixes, which ascend. `after` has the routes as they will be. With
     /// `shadow`, they are to be published in a copy of the entries, so that nothing may be stored in units that readers see.
     ///

@@ -6,10 +6,11 @@ use crate::aggregate::Aggregated;
 use crate::fib::in_place::{self, Publication, RoomExceeded, Rooms};
 use crate::fib::registry::Engine;
 use crate::fib::{Applied, Fib};
-use crate::memory::{Limits, Memory, OutOfMemory};
+use crate::memory::{Limits, Memory};
 use crate::net::{Change, Key, Prefix, Route};
-use crate::rib::{Before, Rib};
+use crate::rib::{Before, Rib, Sole};
 
+use super::changed::{ChangedPrefixes, reserve};
 use super::growth::Growth;
 use super::options::{Options, Outcome, TableError};
 use super::serving::{Replacement, Serving, Whole};
@@ -29,10 +30,11 @@ pub(crate) struct FamilyWriter<K: Key> {
     log: Vec<Before<K>>,
     /// Prefixes that readers do not see as they are in the routes, in the order of their changes.
     waiting: Vec<Prefix<K>>,
-    /// Number of these that waited before the changes at hand.
+    /// Number of these that waited before the changes at hand, and the only route of each of the others, where it is known.
     waited: usize,
+    soles: Vec<Option<Sole>>,
     /// Those of them that are being published, ascending, and the place in `waiting` where they begin.
-    prefixes: Vec<Prefix<K>>,
+    changed: ChangedPrefixes<K>,
     from: usize,
     /// A structure that is being built in the background.
     growth: Option<Growth<K>>,
@@ -88,7 +90,7 @@ impl<K: Key> FamilyWriter<K> {
         let aggregated = options.aggregate.then(|| Aggregated::new(rib, limits)).transpose()?;
         let routes = aggregated.as_ref().map_or(&*rib, Aggregated::rib);
         let serving = Serving::build(&engine, routes, limits)?;
-        let (log, waiting, prefixes) = (Vec::new(), Vec::new(), Vec::new());
+        let (log, waiting, soles) = (Vec::new(), Vec::new(), Vec::new());
         let routes = routes.len();
         let mut family = Self {
             rib: core::mem::take(rib),
@@ -100,7 +102,8 @@ impl<K: Key> FamilyWriter<K> {
             log,
             waiting,
             waited: 0,
-            prefixes,
+            soles,
+            changed: ChangedPrefixes::default(),
             from: 0,
             growth: None,
             built: [0, routes],
@@ -138,24 +141,29 @@ impl<K: Key> FamilyWriter<K> {
         atomic: bool,
         outcome: &mut Outcome,
     ) -> Result<PreparedChange<K>, TableError> {
-        let ready = self
-            .change(changes, outcome)
-            .and_then(|()| self.prepare_engine(when, compact, atomic))
-            .and_then(|ready| self.within_rooms(ready));
+        // Without closures, which would each move a prepared change of some hundred bytes.
+        let mut ready = match self.change(changes, outcome) {
+            Ok(()) => self.prepare_engine(when, compact, atomic),
+            Err(error) => Err(error),
+        };
+        if let Ok(replacing) = &mut ready
+            && let Err(error) = self.within_rooms(replacing)
+        {
+            ready = Err(error);
+        }
         if ready.is_err() {
             self.undo();
         }
         ready
     }
 
-    /// Returns a prepared change, unless it replaces the engine by one that the listener has no room for.
-    fn within_rooms(&self, mut ready: PreparedChange<K>) -> Result<PreparedChange<K>, TableError> {
-        if let PreparedChange::Replace(Replacement { engine, serving: Serving::InPlace(editor), .. }) =
-            &mut ready
+    /// Refuses a prepared change that replaces the engine by one that the listener has no room for.
+    fn within_rooms(&self, ready: &mut PreparedChange<K>) -> Result<(), TableError> {
+        if let PreparedChange::Replace(Replacement { engine, serving: Serving::InPlace(editor), .. }) = ready
         {
             editor.limit(&self.rooms).map_err(|exceeded| no_room(engine, exceeded))?;
         }
-        Ok(ready)
+        Ok(())
     }
 
     /// Limits the words of each array, in this engine and in those that follow it, because a copy cannot grow.
@@ -182,10 +190,17 @@ impl<K: Key> FamilyWriter<K> {
         }
         // From here on, `undo` can cut the list back to the changes of earlier calls.
         self.waited = self.waiting.len();
+        self.soles.clear();
         reserve(&mut self.waiting, changes.len())?;
+        reserve(&mut self.soles, changes.len())?;
         if let Some(growth) = &mut self.growth {
             // As many again for `undo`.
             reserve(&mut growth.missed, 2 * changes.len())?;
+        }
+        if let Serving::InPlace(editor) = &mut self.serving
+            && !changes.is_empty()
+        {
+            editor.fetch(changes);
         }
         // The first step that changes anything. All memory that later steps need for undoing is reserved above.
         let tally = self.rib.apply_logged(changes, &mut self.log)?;
@@ -197,16 +212,16 @@ impl<K: Key> FamilyWriter<K> {
             Change::Insert(route) => before.next_hop != Some(route.next_hop),
             Change::Remove(_) => before.next_hop.is_some(),
         });
-        self.waiting.extend(changed.map(|(change, _)| change.prefix()));
+        for (_, before) in changed {
+            self.waiting.push(before.prefix);
+            self.soles.push(before.sole);
+        }
         if let Some(growth) = &mut self.growth {
             growth.missed.extend_from_slice(&self.waiting[self.waited..]);
         }
         if let Some(aggregated) = &mut self.aggregated {
-            self.prefixes.clear();
-            reserve(&mut self.prefixes, self.waiting.len() - self.waited)?;
-            self.prefixes.extend_from_slice(&self.waiting[self.waited..]);
-            self.prefixes.sort_unstable();
-            aggregated.follow(&self.prefixes, &self.rib)?;
+            self.changed.fill(&self.waiting[self.waited..], &[])?;
+            aggregated.follow(self.changed.prefixes(), &self.rib)?;
         }
         Ok(())
     }
@@ -225,19 +240,18 @@ impl<K: Key> FamilyWriter<K> {
         let serving = Serving::build(&self.engine, routes, self.limits)?;
         let routes = Some(Box::new(Whole { rib, aggregated }));
         let engine = self.engine;
-        self.within_rooms(PreparedChange::Replace(Replacement {
-            engine,
-            serving,
-            routes,
-            missed: Vec::new(),
-        }))
+        let mut ready = PreparedChange::Replace(Replacement { engine, serving, routes, missed: Vec::new() });
+        self.within_rooms(&mut ready)?;
+        Ok(ready)
     }
 
     /// Builds another engine of the routes as they are, which takes the place of the present one when it is published.
     pub(super) fn prepare_other(&self, engine: Engine<K>) -> Result<PreparedChange<K>, TableError> {
         let serving = Serving::build(&engine, self.routes(), self.limits)?;
         let replacement = Replacement { engine, serving, routes: None, missed: Vec::new() };
-        self.within_rooms(PreparedChange::Replace(replacement))
+        let mut ready = PreparedChange::Replace(replacement);
+        self.within_rooms(&mut ready)?;
+        Ok(ready)
     }
 
     /// Returns the engine that the family has once this is published.
@@ -282,14 +296,12 @@ impl<K: Key> FamilyWriter<K> {
         // Earlier changes wait for the engine that is being built, because it is built from a copy that has them.
         self.from = if self.growth.is_some() && when == When::Soon { self.waited } else { 0 };
         if let Serving::InPlace(editor) = &mut self.serving {
-            self.prefixes.clear();
-            reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
-            self.prefixes.extend_from_slice(&self.waiting[self.from..]);
-            self.prefixes.sort_unstable();
-            // Sorted and once each, because a unit is opened for all prefixes in it and closed when the next one begins.
-            self.prefixes.dedup();
+            // They are of the changes at hand alone, and a later call may have changed the routes inside a prefix that waited.
+            let soles = if self.from == self.waited { &self.soles[..] } else { &[] };
+            self.changed.fill(&self.waiting[self.from..], soles)?;
             let routes = self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib);
-            if editor.prepare(&self.prefixes, routes, atomic)? == Applied::InPlace {
+            let routes = self.changed.routes(routes);
+            if editor.prepare(self.changed.prefixes(), &routes, atomic)? == Applied::InPlace {
                 return Ok(PreparedChange::InPlace);
             }
         }
@@ -335,7 +347,8 @@ impl<K: Key> FamilyWriter<K> {
     pub(crate) fn tidy(&mut self, entries: usize) -> PreparedChange<K> {
         // Moves publish no waiting changes, so all of these still wait afterwards.
         self.from = self.waiting.len();
-        if let Serving::InPlace(editor) = &mut self.serving
+        if entries > 0
+            && let Serving::InPlace(editor) = &mut self.serving
             && editor.tidy(entries).is_ok()
             && editor.retires() > 0
         {
@@ -501,11 +514,4 @@ impl<K: Key> FamilyWriter<K> {
 fn no_room<K: Key>(engine: &Engine<K>, exceeded: RoomExceeded) -> TableError {
     let RoomExceeded { array, words, room } = exceeded;
     TableError::Room { family: K::FAMILY, engine: engine.name, array, words, room }
-}
-
-fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), TableError> {
-    list.try_reserve(more).map_err(|_| {
-        let wanted_bytes = more.saturating_mul(size_of::<T>());
-        TableError::Memory(OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })
-    })
 }

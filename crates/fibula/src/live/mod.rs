@@ -14,12 +14,14 @@
 //! - `epoch/`: which units readers may still be in. `root.rs`: the pointer that readers start from.
 //! - `family.rs`: routes and engine of a family. `writer.rs`: the order in which a change is made: the routes with a log,
 //!   the units, and space in the list of retired units. All of these can be undone. Then come the stores, which cannot fail.
+//! - `changed.rs`: the changed prefixes in order, and the only route of each, where the routes tell.
 //! - Engines that change in place do so through `fib::in_place`. The others are rebuilt from the routes and swapped;
 //!   `growth.rs` does that in the background if the options say so.
 //! - `listener.rs`: reports of the words that are stored, for copies elsewhere.
 //! - `slots.rs`, `segments.rs`, `uses.rs`, `held.rs`: values and next hops, which belong to a table and are read under its pins.
 
 pub(crate) mod books;
+mod changed;
 pub(crate) mod epoch;
 #[cfg(test)]
 mod epoch_tests;

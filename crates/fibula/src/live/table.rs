@@ -441,7 +441,7 @@ impl Table {
         let (mut writer, SharedTable { domain, root, .. }) = (self.lock()?, &*self.shared);
         let outcome = writer.publish_waiting(domain, root, false)?;
         // The number of entries bounds the time for which other calls wait.
-        writer.tidy(domain, 1 << 12);
+        writer.tidy(domain, Dual { v4: 1 << 12, v6: 1 << 12 });
         writer.shrink(domain);
         Ok(outcome)
     }

@@ -228,11 +228,14 @@ impl TableWriter {
         shadow: bool,
         mut outcome: Outcome,
     ) -> Outcome {
+        // Moves in a family that does not change can wait until it does.
+        let entries = |changed: bool| if changed { TIDY } else { 0 };
+        let entries = Dual { v4: entries(ready.v4.is_in_place()), v6: entries(ready.v6.is_in_place()) };
         let published = self.publish(domain, Some(root), ready, shadow);
         outcome.rebuilt = published.replaced;
         outcome.version = if published.any { self.advance(domain) } else { domain.epoch() };
         outcome.waiting = self.waiting();
-        self.tidy(domain, TIDY);
+        self.tidy(domain, entries);
         // Once for the change and the moves, because it looks at the slots of all readers.
         self.collect(domain);
         self.books.end(&mut outcome);
@@ -288,10 +291,11 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Moves units towards the beginning of their arrays, and looks at `entries` entries. Moves that fail are left for later.
-    pub(super) fn tidy(&mut self, domain: &Domain, entries: usize) {
+    /// Moves units towards the beginning of their arrays, and looks at so many entries of each family. Moves that fail are left for
+    /// later.
+    pub(super) fn tidy(&mut self, domain: &Domain, entries: Dual<usize, usize>) {
         let Dual { v4, v6 } = &mut self.families;
-        let ready = Dual { v4: v4.tidy(entries), v6: v6.tidy(entries) };
+        let ready = Dual { v4: v4.tidy(entries.v4), v6: v6.tidy(entries.v6) };
         if !ready.v4.is_in_place() && !ready.v6.is_in_place() {
             return;
         }

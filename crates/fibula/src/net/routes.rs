@@ -42,6 +42,11 @@ pub trait Routes<K: Key> {
         self.visit(within, each)
     }
 
+    /// Returns the answer of all addresses of a prefix, if it is one and known without a walk. `None` says nothing about them.
+    fn sole_answer(&self, _within: Prefix<K>) -> Option<Option<NextHop>> {
+        None
+    }
+
     /// Returns the routes for several threads to walk at once, if they can.
     fn shared(&self) -> Option<&(dyn Routes<K> + Sync)> {
         None

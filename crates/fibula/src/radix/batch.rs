@@ -3,7 +3,7 @@
 use crate::memory::OutOfMemory;
 use crate::net::{Change, Key, NextHop, Prefix, Route};
 
-use super::{NODES_PER_INSERT, ROOT, RadixNode, RadixTree};
+use super::{ChangedNode, NODES_PER_INSERT, ROOT, RadixNode, RadixTree};
 
 /// Walks in step: enough that the loads of all of them take longer than one from memory.
 pub(super) const LANES: usize = 32;
@@ -15,6 +15,18 @@ pub struct Before<K> {
     pub prefix: Prefix<K>,
     /// Its next hop before the change; `None` if it was not present.
     pub next_hop: Option<NextHop>,
+    /// The route of all of its addresses after the change, if the walk to it showed that there is only one. That holds after
+    /// the whole batch if no other prefix that the batch changes has an address in common with this one.
+    pub sole: Option<Sole>,
+}
+
+/// The only route of some addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sole {
+    /// Its next hop; `None` if there is no route.
+    pub next_hop: Option<NextHop>,
+    /// The length of its prefix.
+    pub len: u8,
 }
 
 /// Numbers of changes by what they did.
@@ -46,7 +58,7 @@ impl<K: Key> RadixTree<K> {
     /// When there is no memory for the inserts; the tree is unchanged.
     pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
         self.reserve_for(changes)?;
-        self.apply_each(changes, |_, _| {})
+        self.apply_each(changes, |_, _, _| {})
     }
 
     /// Applies all `changes` in order, or none of them, and replaces what is in `log` by an entry for each change, in order.
@@ -66,9 +78,9 @@ impl<K: Key> RadixTree<K> {
         })?;
         self.reserve_for(changes)?;
         let mut tally = Tally::default();
-        self.apply_each(changes, |change, before| {
+        self.apply_each(changes, |change, before, sole| {
             tally.count(change, before);
-            log.push(Before { prefix: change.prefix(), next_hop: before });
+            log.push(Before { prefix: change.prefix(), next_hop: before, sole });
         })?;
         Ok(tally)
     }
@@ -120,24 +132,54 @@ impl<K: Key> RadixTree<K> {
         Ok(())
     }
 
-    /// Applies the changes and calls `each` with every one and the next hop that its prefix had.
+    /// Applies the changes and calls `each` with every one, the next hop that its prefix had, and [`Before::sole`].
     fn apply_each(
         &mut self,
         changes: &[Change<K>],
-        mut each: impl FnMut(&Change<K>, Option<NextHop>),
+        mut each: impl FnMut(&Change<K>, Option<NextHop>, Option<Sole>),
     ) -> Result<(), OutOfMemory> {
+        if let [change] = changes {
+            // There is nothing to overlap with.
+            let prefix = change.prefix();
+            let slot = self.slot(prefix.addr(), prefix.len());
+            let (before, sole) = self.apply_one(change, slot.node, slot.cover)?;
+            each(change, before, sole);
+            return Ok(());
+        }
         for block in changes.chunks(LANES) {
-            let starts = self.walk_in_step(block.iter().map(Change::prefix));
-            for (change, start) in block.iter().zip(starts) {
+            let WalkedBlock { starts, covers } = self.walk_in_step(block.iter().map(Change::prefix));
+            for (change, (start, above)) in block.iter().zip(starts.into_iter().zip(covers)) {
                 let start = self.still(start, change.prefix());
-                let before = match *change {
-                    Change::Insert(route) => self.insert_from(start, route)?,
-                    Change::Remove(prefix) => self.remove_from(start, prefix),
-                };
-                each(change, before);
+                let (before, sole) = self.apply_one(change, start, above)?;
+                each(change, before, sole);
             }
         }
         Ok(())
+    }
+
+    /// Applies a change, beginning at a node on the way. `above` is the last node with a route above the prefix, as it was when
+    /// the walk began.
+    fn apply_one(
+        &mut self,
+        change: &Change<K>,
+        start: u32,
+        above: u32,
+    ) -> Result<(Option<NextHop>, Option<Sole>), OutOfMemory> {
+        match *change {
+            Change::Insert(route) => {
+                let ChangedNode { before, is_leaf, .. } = self.insert_from(start, route)?;
+                let sole = Sole { next_hop: Some(route.next_hop), len: route.prefix.len() };
+                Ok((before, is_leaf.then_some(sole)))
+            }
+            Change::Remove(prefix) => {
+                let ChangedNode { before, is_leaf, cover } = self.remove_from(start, prefix);
+                // Above the start only the walk before has looked.
+                let cover = if cover == ROOT { above } else { cover };
+                let sole =
+                    |node: &RadixNode<K>| Sole { next_hop: NextHop::new(node.next_hop), len: node.len };
+                Ok((before, self.nodes.get(cover as usize).filter(|_| is_leaf).map(sole)))
+            }
+        }
     }
 
     /// Returns the node if a walk to the prefix may begin there after other changes, or the root. What is in the tree and
@@ -151,9 +193,9 @@ impl<K: Key> RadixTree<K> {
     }
 
     /// Walks to the first [`LANES`] prefixes, a step of every walk at a time, so that the loads of one do not wait for those of
-    /// another. Returns where a walk to each may begin that ends two nodes further down, as removals need both.
-    pub(super) fn walk_in_step(&self, prefixes: impl Iterator<Item = Prefix<K>>) -> [u32; LANES] {
-        let mut starts = [ROOT; LANES];
+    /// another.
+    pub(super) fn walk_in_step(&self, prefixes: impl Iterator<Item = Prefix<K>>) -> WalkedBlock {
+        let (mut starts, mut covers) = ([ROOT; LANES], [ROOT; LANES]);
         let mut walks = [BatchWalk { key: K::ZERO, len: 0, parent: ROOT, at: ROOT }; LANES];
         let (mut going, mut count) = ([0; LANES], 0);
         for (walk, prefix) in walks.iter_mut().zip(prefixes) {
@@ -164,12 +206,12 @@ impl<K: Key> RadixTree<K> {
         }
         if count <= 1 {
             // There is nothing to overlap with.
-            let start = self.start(walks[0].key, walks[0].len);
-            return [start; LANES];
+            let slot = self.slot(walks[0].key, walks[0].len);
+            return WalkedBlock { starts: [slot.node; LANES], covers: [slot.cover; LANES] };
         }
-        for (walk, start) in walks.iter_mut().zip(&mut starts).take(count) {
+        for (walk, (start, cover)) in walks.iter_mut().zip(starts.iter_mut().zip(&mut covers)).take(count) {
             let slot = self.slot(walk.key, walk.len);
-            *start = slot.node;
+            (*start, *cover) = (slot.node, slot.cover);
             (walk.parent, walk.at) = (*start, *start);
             self.fetch(*start);
             // It is not on the way, and visits of what is inside a prefix begin with it.
@@ -184,6 +226,9 @@ impl<K: Key> RadixTree<K> {
                 if node.len >= walk.len || !node.contains(walk.key) {
                     continue;
                 }
+                if node.next_hop != 0 {
+                    covers[lane] = walk.at;
+                }
                 let next = node.children[node.side(walk.key)];
                 if next == ROOT {
                     continue;
@@ -195,7 +240,7 @@ impl<K: Key> RadixTree<K> {
             }
             count = left;
         }
-        starts
+        WalkedBlock { starts, covers }
     }
 
     /// Prefetches a node.
@@ -203,6 +248,14 @@ impl<K: Key> RadixTree<K> {
     fn fetch(&self, at: u32) {
         crate::simd::fetch_at(&self.nodes, at as usize);
     }
+}
+
+/// The ends of walks in step, for each prefix of a block.
+pub(super) struct WalkedBlock {
+    /// Where a walk may begin that ends two nodes further down, as removals need both.
+    starts: [u32; LANES],
+    /// The last node with a route above the prefix, or the root.
+    covers: [u32; LANES],
 }
 
 /// A walk under way.

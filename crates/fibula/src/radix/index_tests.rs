@@ -181,7 +181,7 @@ fn an_undone_batch_leaves_no_trace() {
                     Change::Insert(route) => by_one.insert(route).unwrap(),
                     Change::Remove(prefix) => by_one.remove(prefix),
                 };
-                assert_eq!(*entry, Before { prefix: change.prefix(), next_hop: previous });
+                assert_eq!((entry.prefix, entry.next_hop), (change.prefix(), previous));
                 others += usize::from(by_one.get(change.prefix()) != previous);
             }
             assert_eq!((log.len(), tally.changed), (changes.len(), others));
@@ -235,7 +235,7 @@ fn a_refused_batch_leaves_an_empty_log() {
     let next_hop = NextHop::new(1).unwrap();
     let many: Vec<_> =
         (0..100).map(|at| Change::Insert(Route::new(Prefix::of(at << 20, 12), next_hop))).collect();
-    let mut log = vec![Before { prefix: Prefix::ALL, next_hop: None }];
+    let mut log = vec![Before { prefix: Prefix::ALL, next_hop: None, sole: None }];
     assert_eq!(tree.apply_logged(&many, &mut log).unwrap_err().limit_bytes, limits.memory_bytes);
     assert_eq!((log.len(), tree.len()), (0, 0));
 }
@@ -274,4 +274,39 @@ fn slots_follow_where_the_index_grows_under_an_insert() {
         }
         assert_eq!(grown, [13, 14, 15, 16]);
     }
+}
+
+/// Changes one prefix or many at once, in trees with slots. The log tells the only route of each prefix that no other of the call meets.
+fn says_what_is_inside<K: Key>(count: usize) {
+    let (mut tree, prefixes, mut numbers) = filled::<K>(count);
+    let (mut log, mut alone) = (Vec::new(), [0; 2]);
+    for round in 0..400 {
+        let calls = if round % 2 == 0 { 1 } else { 1 + round / 4 };
+        let changes: Vec<_> = (0..calls).map(|_| numbers.change(&prefixes)).collect();
+        tree.apply_logged(&changes, &mut log).unwrap();
+        for (at, (change, entry)) in changes.iter().zip(&log).enumerate() {
+            let prefix = change.prefix();
+            let meets = |other: Prefix<K>| other.covers(prefix) || prefix.covers(other);
+            let is_absent = matches!(change, Change::Remove(_)) && entry.next_hop.is_none();
+            let mut others = changes.iter().enumerate().filter(|&(other, _)| other != at);
+            if is_absent || others.any(|(_, other)| meets(other.prefix())) {
+                continue;
+            }
+            let is_leaf = tree.subnets(prefix).all(|route| route.prefix == prefix);
+            let around = tree.covers(prefix).last();
+            let sole = Sole {
+                next_hop: around.map(|route| route.next_hop),
+                len: around.map_or(0, |route| route.prefix.len()),
+            };
+            assert_eq!(entry.sole, is_leaf.then_some(sole), "{prefix}, {change:?}");
+            alone[usize::from(is_leaf)] += 1;
+        }
+    }
+    assert!(alone.iter().all(|&count| count > 50), "{alone:?}");
+}
+
+#[test]
+fn a_log_says_what_prefixes_without_others_inside_answer() {
+    says_what_is_inside::<u32>(40_000);
+    says_what_is_inside::<u128>(20_000);
 }

@@ -58,7 +58,7 @@ use core::ops::ControlFlow;
 use crate::memory::{self, Budget, Buffer, Limits, Memory, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
 
-pub use batch::{Before, Tally};
+pub use batch::{Before, Sole, Tally};
 use index::{Index, IndexSlot};
 pub use iter::{CoveringRoutes, Subtree};
 
@@ -243,21 +243,23 @@ impl<K: Key> RadixTree<K> {
     /// # Errors
     /// When the memory limit is reached or the allocator fails; the tree is unchanged.
     pub fn insert(&mut self, route: Route<K>) -> Result<Option<NextHop>, OutOfMemory> {
-        self.insert_from(self.start(route.prefix.addr(), route.prefix.len()), route)
+        let changed = self.insert_from(self.start(route.prefix.addr(), route.prefix.len()), route)?;
+        Ok(changed.before)
     }
 
     /// Inserts, beginning at a node on the way, which is the root for what has slots.
-    fn insert_from(&mut self, start: u32, route: Route<K>) -> Result<Option<NextHop>, OutOfMemory> {
+    fn insert_from(&mut self, start: u32, route: Route<K>) -> Result<ChangedNode, OutOfMemory> {
         if self.nodes.is_empty() {
             self.reserve_nodes(0)?;
         }
         let (key, len) = (route.prefix.addr(), route.prefix.len());
         // The last node with a route, for the slots.
         let (mut at, mut cover) = (start, ROOT);
-        loop {
+        let is_leaf = loop {
             let node = &self.nodes[at as usize];
             if node.len == len {
-                return Ok(self.set(at, cover, route.next_hop));
+                let is_leaf = node.children == [ROOT; 2];
+                return Ok(ChangedNode { before: self.set(at, cover, route.next_hop), is_leaf, cover });
             }
             if node.next_hop != 0 {
                 cover = at;
@@ -270,7 +272,7 @@ impl<K: Key> RadixTree<K> {
                 let leaf = self.add(at, route.prefix, [ROOT; 2], route.next_hop.id());
                 self.nodes[at as usize].children[side] = leaf;
                 self.index.replace_cover(route.prefix, cover, leaf);
-                break;
+                break true;
             }
             let child = &self.nodes[next as usize];
             let common = key.common_len(child.key).min(child.len).min(len);
@@ -297,10 +299,10 @@ impl<K: Key> RadixTree<K> {
                 between
             };
             self.nodes[at as usize].children[side] = between;
-            break;
-        }
+            break common < len;
+        };
         self.routes += 1;
-        Ok(None)
+        Ok(ChangedNode { before: None, is_leaf, cover })
     }
 
     fn set(&mut self, at: u32, cover: u32, next_hop: NextHop) -> Option<NextHop> {
@@ -347,13 +349,14 @@ impl<K: Key> RadixTree<K> {
 
     /// Removes the prefix and returns its next hop, if it was present. Never allocates.
     pub fn remove(&mut self, prefix: Prefix<K>) -> Option<NextHop> {
-        self.remove_from(self.start(prefix.addr(), prefix.len()), prefix)
+        self.remove_from(self.start(prefix.addr(), prefix.len()), prefix).before
     }
 
     /// Removes, beginning at a node on the way, which is the root for what has slots.
-    fn remove_from(&mut self, start: u32, prefix: Prefix<K>) -> Option<NextHop> {
+    fn remove_from(&mut self, start: u32, prefix: Prefix<K>) -> ChangedNode {
+        const ABSENT: ChangedNode = ChangedNode { before: None, is_leaf: false, cover: ROOT };
         if self.nodes.is_empty() {
-            return None;
+            return ABSENT;
         }
         let (mut above, mut parent, mut at, mut cover) = (start, start, start, ROOT);
         while self.nodes[at as usize].len < prefix.len() {
@@ -363,7 +366,7 @@ impl<K: Key> RadixTree<K> {
             }
             let next = node.children[node.side(prefix.addr())];
             if next == ROOT || !self.nodes[next as usize].prefix().covers(prefix) {
-                return None;
+                return ABSENT;
             }
             (above, parent, at) = (parent, at, next);
         }
@@ -371,14 +374,16 @@ impl<K: Key> RadixTree<K> {
             // The node above the start may get another child.
             return self.remove_from(ROOT, prefix);
         }
-        let old = NextHop::new(core::mem::take(&mut self.nodes[at as usize].next_hop))?;
+        let node = &mut self.nodes[at as usize];
+        let Some(old) = NextHop::new(core::mem::take(&mut node.next_hop)) else { return ABSENT };
+        let is_leaf = node.children == [ROOT; 2];
         self.routes -= 1;
         if at != ROOT {
             self.index.replace_cover(prefix, at, cover);
             self.splice(parent, at);
             self.splice(above, parent);
         }
-        Some(old)
+        ChangedNode { before: Some(old), is_leaf, cover }
     }
 
     /// Removes node `at` if it has neither a route nor two children; its only child, if any, takes its place.
@@ -521,6 +526,16 @@ impl<K: Key> RadixTree<K> {
         self.budget.shrink(&mut self.nodes);
         self.index.fit(&self.nodes, self.nodes.len(), &mut self.budget);
     }
+}
+
+/// The node that a change of a prefix ended at.
+struct ChangedNode {
+    /// The next hop that it had.
+    before: Option<NextHop>,
+    /// Whether there are no routes inside it.
+    is_leaf: bool,
+    /// The last node with a route above it, from where the walk began; the root if there is none.
+    cover: u32,
 }
 
 /// The end of a walk to a prefix.

@@ -17,7 +17,7 @@ use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{CoveringRoutes, RadixTree, Subtree};
 
 #[doc(hidden)]
-pub use crate::radix::{Before, Tally};
+pub use crate::radix::{Before, Sole, Tally};
 pub use columns::{ColumnRules, Duplicates, RibColumnsError};
 pub use dual::DualRib;
 pub(crate) use dual::lookup_prefix;

@@ -43,13 +43,19 @@ impl Prepared {
             }
             last = Some(prefix);
             let (mut from, mut word) = (in_unit(prefix.addr()), 0);
-            ranges::try_for_each(after, prefix, Merge::EqualNeighbours, |range| {
-                let to = in_unit(range.start);
-                is_stored = is_stored && self.store_range(entry, windows, [from, to], word, mark, budget)?;
-                (from, word) = (to, NextHop::word(range.next_hop));
-                Ok(())
-            })?;
             let end = in_unit(prefix.last()) + 1;
+            // Most prefixes have one answer.
+            if let Some(answer) = after.sole_answer(prefix) {
+                word = NextHop::word(answer);
+            } else {
+                ranges::try_for_each(after, prefix, Merge::EqualNeighbours, |range| {
+                    let to = in_unit(range.start);
+                    is_stored =
+                        is_stored && self.store_range(entry, windows, [from, to], word, mark, budget)?;
+                    (from, word) = (to, NextHop::word(range.next_hop));
+                    Ok(())
+                })?;
+            }
             is_stored = is_stored && self.store_range(entry, windows, [from, end], word, mark, budget)?;
             if !is_stored {
                 // The unit will be rebuilt, which covers the values that could have been stored, too.

@@ -13,7 +13,7 @@ use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::shadow::Shadow;
 use crate::fib::{BuildError, Fib};
 use crate::memory::{Budget, Cell, Limits, Memory, OutOfMemory, Shared};
-use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
+use crate::net::{Change, Ipv4Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
 
 use super::NAME;
@@ -31,6 +31,8 @@ pub(super) struct Editor<K> {
     shadow: Shadow,
     /// The next entry to examine for a unit that could move.
     cursor: usize,
+    /// Changes whose entries and units were fetched.
+    fetched: usize,
 }
 
 /// Prefixes whose units are fetched ahead.
@@ -102,6 +104,7 @@ impl<K: Ipv4Key> Editor<K> {
             budget,
             shadow: Shadow::default(),
             cursor: 0,
+            fetched: 0,
         })
     }
 
@@ -129,7 +132,9 @@ impl<K: Ipv4Key> Editor<K> {
         after: &dyn Routes<K>,
         shadow: bool,
     ) -> Result<(), OutOfMemory> {
-        self.fetch(prefixes);
+        if core::mem::take(&mut self.fetched) < prefixes.len() {
+            prefixes.chunks(AHEAD).for_each(|some| self.fetch_some(some.iter().copied()));
+        }
         let mut last: Option<Prefix<K>> = None;
         // The entry whose unit is open, and the number of the first prefix that is not prepared yet.
         let (mut open, mut next) = (0, 0);
@@ -165,17 +170,15 @@ impl<K: Ipv4Key> Editor<K> {
     }
 
     /// Fetches entries and units of prefixes that lie in one unit, so that all are on their way before the first is needed.
-    fn fetch(&self, prefixes: &[Prefix<K>]) {
+    fn fetch_some(&self, prefixes: impl Iterator<Item = Prefix<K>> + Clone) {
         let Self { tables, .. } = self;
-        for some in prefixes.chunks(AHEAD) {
-            for prefix in some {
-                fetch_at(&tables.direct, Self::direct(prefix));
-            }
-            for prefix in some {
-                let unit = Entry(tables.direct[Self::direct(prefix)].read()).word(tables.step);
-                fetch_at(&tables.units, unit);
-                fetch_at(&tables.units, unit + LINE);
-            }
+        for prefix in prefixes.clone() {
+            fetch_at(&tables.direct, Self::direct(&prefix));
+        }
+        for prefix in prefixes {
+            let unit = Entry(tables.direct[Self::direct(&prefix)].read()).word(tables.step);
+            fetch_at(&tables.units, unit);
+            fetch_at(&tables.units, unit + LINE);
         }
     }
 
@@ -237,6 +240,14 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn fetch(&mut self, changes: &[Change<K>]) {
+        // More would push the first ones out of the cache again.
+        if changes.len() <= AHEAD {
+            self.fetch_some(changes.iter().map(Change::prefix));
+            self.fetched = changes.len();
+        }
     }
 
     fn try_prepare(

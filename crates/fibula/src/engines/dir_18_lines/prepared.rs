@@ -1,6 +1,7 @@
 //! The prepared state of a change: new lines next to those that lookups reach, the entries that will lead to them, and values
 //! to store in lines in place.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
@@ -292,6 +293,45 @@ impl Prepared {
         let Some(new) = self.take(0)? else { return Ok(()) };
         self.lines.write(new, words.iter().copied());
         self.lead(at, new)
+    }
+
+    /// Prepares one value for some slots of an entry, if it can be stored in place and nothing else changes. Returns whether that is
+    /// so; if not, nothing is prepared.
+    pub(super) fn set_slots(
+        &mut self,
+        at: usize,
+        slots: Range<usize>,
+        value: u32,
+    ) -> Result<bool, OutOfMemory> {
+        let line = self.line_of(at);
+        let is_stored = self.stores_values && self.is_own(line) && self.map(line) == 0;
+        let count = line_words(self.windows, self.width);
+        if !is_stored || !holds(self.width, value) || self.windows.slots() << self.width != 4 * count {
+            return Ok(false);
+        }
+        let begin = line as usize * count;
+        let words = &self.lines.words[begin..begin + count];
+        let all = splat(value, self.width);
+        let Range { start, end } = slots.start << self.width..slots.end << self.width;
+        let changed = start / 4..end.div_ceil(4);
+        let word = |at: usize| {
+            let (from, to) = (start.max(4 * at) - 4 * at, end.min(4 * at + 4) - 4 * at);
+            let mask = u32::MAX >> (8 * (4 - (to - from))) << (8 * from);
+            words[at].read() & !mask | all & mask
+        };
+        // A line of one next hop is shared.
+        let is_same = |at: usize| (if changed.contains(&at) { word(at) } else { words[at].read() }) == all;
+        if (0..count).all(is_same) {
+            return Ok(false);
+        }
+        self.budget.reserve(&mut self.edits, changed.len())?;
+        for at in changed {
+            let word = word(at);
+            if word != words[at].read() {
+                self.edits.push(Edit { at: (begin + at) as u32, word });
+            }
+        }
+        Ok(true)
     }
 
     /// Prepares stores to words of a line that readers see.

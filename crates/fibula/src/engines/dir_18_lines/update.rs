@@ -18,7 +18,7 @@ use crate::fib::parts::shadow::Shadow;
 use crate::fib::parts::units::Unit;
 use crate::fib::{BuildError, Fib};
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, Shared};
-use crate::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
+use crate::net::{Change, Ipv4Key, Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
 
 use super::layout::{Live, line_words};
@@ -38,6 +38,8 @@ pub(super) struct Editor<K> {
     shadow: Shadow,
     /// The next entry to examine for lines that could move.
     cursor: usize,
+    /// Changes whose entries and lines were fetched.
+    fetched: usize,
 }
 
 /// Prefixes whose lines are fetched ahead.
@@ -96,6 +98,7 @@ impl<K: Ipv4Key> Editor<K> {
             prepared,
             shadow: Shadow::default(),
             cursor: 0,
+            fetched: 0,
         })
     }
 }
@@ -110,6 +113,15 @@ const fn below_most(windows: SlotWindows) -> usize {
 }
 
 impl<K: Key> Editor<K> {
+    /// Fetches entries and lines of some prefixes.
+    fn fetch_some(&self, prefixes: impl Iterator<Item = Prefix<K>> + Clone) {
+        let direct_bits = self.prepared.windows.direct_bits as u8;
+        let entry = |prefix: Prefix<K>| prefix.addr().window(0, direct_bits) as usize;
+        // In two passes, because the place of a line is known only when its entry has arrived.
+        prefixes.clone().for_each(|prefix| fetch_at(&self.prepared.direct, entry(prefix)));
+        prefixes.for_each(|prefix| self.prepared.fetch(entry(prefix)));
+    }
+
     fn fill(
         &mut self,
         prefixes: &[Prefix<K>],
@@ -121,10 +133,8 @@ impl<K: Key> Editor<K> {
         self.prepared.made_deeper = 0;
         let direct_bits = self.prepared.windows.direct_bits as u8;
         let entry = |prefix: &Prefix<K>| prefix.addr().window(0, direct_bits) as usize;
-        for some in prefixes.chunks(AHEAD) {
-            // In two passes, because the place of a line is known only when its entry has arrived.
-            some.iter().for_each(|prefix| fetch_at(&self.prepared.direct, entry(prefix)));
-            some.iter().for_each(|prefix| self.prepared.fetch(entry(prefix)));
+        if core::mem::take(&mut self.fetched) < prefixes.len() {
+            prefixes.chunks(AHEAD).for_each(|some| self.fetch_some(some.iter().copied()));
         }
         for meets in by_entry(prefixes, direct_bits) {
             match meets {
@@ -135,6 +145,9 @@ impl<K: Key> Editor<K> {
                 }
                 Meets::Within(inside) => {
                     let at = entry(&inside[0]);
+                    if self.slots(at, inside, after)? {
+                        continue;
+                    }
                     match self.values(at, inside, after) {
                         Some(words) => self.prepared.set_values(at, &words, true)?,
                         None => self.deeper(at, inside, after)?,
@@ -160,6 +173,20 @@ impl<K: Key> Editor<K> {
             Ok(())
         })?;
         filling.fill(within.last().to_bits() as u64 + 1, word, prepared, scratch)
+    }
+
+    /// Prepares a change of one prefix inside an entry with one answer, as most are: in the slots of the prefix alone. Returns false
+    /// if that is not enough.
+    fn slots(&mut self, at: usize, inside: &[Prefix<K>], after: &dyn Routes<K>) -> Result<bool, OutOfMemory> {
+        let SlotWindows { direct_bits, slot_bits, .. } = self.prepared.windows;
+        let &[prefix] = inside else { return Ok(false) };
+        if u32::from(prefix.len()) > direct_bits + slot_bits {
+            return Ok(false);
+        }
+        let Some(answer) = after.sole_answer(prefix) else { return Ok(false) };
+        let slot = |address: K| address.window(direct_bits as u8, slot_bits as u8) as usize;
+        let slots = slot(prefix.addr())..slot(prefix.last()) + 1;
+        self.prepared.set_slots(at, slots, NextHop::word(answer))
     }
 
     /// Returns the values of an entry after changes of prefixes inside it. Returns `None` if a slot that changes is deeper,
@@ -282,6 +309,14 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn fetch(&mut self, changes: &[Change<K>]) {
+        // More would push the first ones out of the cache again.
+        if changes.len() <= AHEAD {
+            self.fetch_some(changes.iter().map(Change::prefix));
+            self.fetched = changes.len();
+        }
     }
 
     fn try_prepare(

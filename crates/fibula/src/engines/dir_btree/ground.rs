@@ -34,6 +34,9 @@ const WORDS: [usize; 3] = [1, LINE_WORDS, OBJECT_WORDS];
 /// Levels of words, from the first table to slots.
 pub(super) const LEVELS: usize = 4;
 
+/// Upper parts whose paths are walked in step.
+pub(super) const AHEAD: usize = 64;
+
 /// A word to store.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Store {

@@ -11,16 +11,13 @@ use crate::net::{Key, Routes};
 use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS, fetch_at};
 
 use super::build::PADDING;
-use super::ground::{Edit, Ground, LEVELS, LINES, TABLES};
+use super::ground::{AHEAD, Edit, Ground, LEVELS, LINES, TABLES};
 use super::layout::{ALONE, BELOW, LEAF_INTERVALS, SHIFT, cut, head, window};
 use super::plan::Intervals;
 use super::reach::Path;
 use super::scalar::place;
 use super::storage::{BLOCK, PlantError, TreeStorage};
 use super::update::{Editor, sweep};
-
-/// Upper parts whose paths are walked in step.
-const AHEAD: usize = 64;
 
 /// The slots of a table, one of which leads to a tree.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +31,7 @@ struct TableSlots {
 }
 
 /// Counts the keys below a window.
-fn below(keys: &[u32], window: u32) -> usize {
+pub(super) fn below(keys: &[u32], window: u32) -> usize {
     keys.iter().filter(|&&key| (key as i32) < window as i32).count()
 }
 
@@ -158,7 +155,7 @@ impl<K: Key> Ground<K> {
 impl<K: Key> Editor<K> {
     /// Fetches the memory that the spans from this one on read, if it is time for it.
     pub(super) fn fetch(&self, span: usize) {
-        if span.is_multiple_of(AHEAD) {
+        if span.is_multiple_of(AHEAD) && self.spans.len() > self.fetched {
             self.ground.fetch(self.spans[span..].iter().map(|span| span[0]));
         }
     }

@@ -5,6 +5,7 @@ mod change;
 mod check;
 mod ground;
 mod in_leaf;
+mod in_tree;
 pub(crate) mod kernel;
 pub(crate) mod layout;
 mod lookup;

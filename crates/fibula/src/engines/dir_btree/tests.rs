@@ -289,6 +289,60 @@ fn a_tree_of_two_tables_is_not_changed_for_one_of_them() {
     }
 }
 
+/// Single changes of close prefixes with few next hops. Most begin or end inside intervals. Leaves become two, and trees
+/// are replanted when they have too many.
+#[test]
+fn changes_inside_intervals_answer_like_the_routes() {
+    let mut random = Random(5);
+    let mut rib = Rib::new(Limits::default());
+    let place = |random: &mut Random| {
+        let len = [48, 48, 47, 46, 44, 40][random.below(6) as usize];
+        let site = u128::from(random.below(1 << 10)) << 80 | u128::from(random.below(3)) << 100;
+        Prefix::masked(0x2001 << 112 | site, len).unwrap()
+    };
+    let hop = |random: &mut Random| NextHop::new(1 + random.below(2) as u32).unwrap();
+    for _ in 0..900 {
+        let route = Route::new(place(&mut random), hop(&mut random));
+        rib.insert(route).unwrap();
+    }
+    // In one of the three places a tree has an object.
+    rib.insert(Route::new(Prefix::masked(0x2001 << 112 | 2 << 100 | 5, 128).unwrap(), hop(&mut random)))
+        .unwrap();
+    let mut editor = Editor::build(&rib, Limits::default()).unwrap();
+    let mut retired = Vec::new();
+    for round in 0..3_000 {
+        let mut prefixes: Vec<_> = (0..1 + round % 17 / 15).map(|_| place(&mut random)).collect();
+        for &prefix in &prefixes {
+            match random.below(3) {
+                0 => drop(rib.remove(prefix)),
+                _ => drop(rib.insert(Route::new(prefix, hop(&mut random))).unwrap()),
+            }
+        }
+        prefixes.sort_unstable();
+        assert_eq!(editor.prepare(&prefixes, &rib, round % 5 == 0).unwrap(), Applied::InPlace);
+        if round % 7 == 1 {
+            editor.abandon();
+            editor.check(&retired).unwrap();
+            assert_eq!(editor.prepare(&prefixes, &rib, round % 5 == 0).unwrap(), Applied::InPlace);
+        }
+        if round % 5 == 0 {
+            editor.make_shadow().unwrap();
+            editor.publish_shadow(&mut retired);
+        } else {
+            editor.publish(&mut retired);
+        }
+        editor.check(&retired).unwrap();
+        retired.drain(..).for_each(|unit| editor.free(unit));
+        let fib = editor.reading();
+        for prefix in prefixes.into_iter().chain((0..20).map(|_| place(&mut random))) {
+            let (first, last) = (prefix.addr(), prefix.last());
+            for key in [first, last, first - 1, last + 1] {
+                assert_eq!(fib.lookup_key(key), rib.lookup(key), "{key:x}, round {round}");
+            }
+        }
+    }
+}
+
 crate::fib::in_place_tests::stops_at_every_store!(|routes, limits| Ok(Box::new(Editor::build(
     routes, limits
 )?)));

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use crate::check::CheckError;
 use crate::fib::in_place::{self, InPlace, Publication, RetiredUnit, StoredWords};
-use crate::fib::parts::intervals::{self, Blocks};
+use crate::fib::parts::intervals::{self, Blocks, Leads};
 use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::shadow::Shadow;
 use crate::fib::parts::units::{Unit, Units};
 use crate::fib::{BuildError, Fib};
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, Shared};
-use crate::net::{Ipv6Key, Key, Prefix, Routes};
+use crate::net::{Change, Ipv6Key, Key, Prefix, Routes};
 
 use super::NAME;
 use super::build::{Planting, Region, To, value};
-use super::ground::{Ground, LEVELS, LINES, OBJECTS, TABLES};
+use super::ground::{AHEAD, Ground, LEVELS, LINES, OBJECTS, TABLES};
 use super::layout::{DirBtree, TREE_INTERVALS, cut, head, numbers};
 use super::plan::{Intervals, NONE, Plan};
 use super::prepared::Savepoint;
@@ -38,6 +38,8 @@ pub(super) struct Editor<K> {
     pub(super) new: Intervals,
     pub(super) blocks: Blocks<u128>,
     pub(super) planted: Vec<Planted>,
+    /// Changes for which words and leaves were fetched.
+    pub(super) fetched: usize,
     /// The upper part from which on trees are examined for moves.
     cursor: u64,
     /// Copies of the tables, made when a change is prepared.
@@ -95,6 +97,7 @@ impl<K: Ipv6Key> Editor<K> {
             new,
             blocks,
             planted,
+            fetched: 0,
             cursor: 0,
             shadow: Shadow::default(),
             huge_pages,
@@ -102,7 +105,7 @@ impl<K: Ipv6Key> Editor<K> {
     }
 }
 
-/// Adds the intervals of a prefix.
+/// Adds the intervals of a prefix of upper parts.
 pub(super) fn sweep<K: Key>(
     routes: &dyn Routes<K>,
     within: Prefix<K>,
@@ -111,6 +114,10 @@ pub(super) fn sweep<K: Key>(
     budget: &mut Budget,
 ) -> Result<(), OutOfMemory> {
     let bits = const { cut::<K>().upper as u8 };
+    // Most changed prefixes have one answer.
+    if let Some(answer) = routes.sole_answer(within) {
+        return push(all, intervals::upper(within.addr(), bits), value(Leads::To(answer)), budget);
+    }
     let merge = Merge::EqualNeighbours;
     intervals::split_within(routes, within, merge, bits, blocks, budget, |start, leads, budget| {
         push(all, start, value(leads), budget)
@@ -155,10 +162,14 @@ impl<K: Key> Editor<K> {
                     done = last + 1;
                     break;
                 }
-                // The ways are tried from the cheapest on: values in the leaf, the leaf in a copy, the tree, and then tables
-                // around it.
+                // The ways are tried from the cheapest on: values in the leaf, or in a copy of the tree, intervals of one leaf in a
+                // copy, the tree, and then tables around it.
                 let copied =
                     if shadow && is_tree && done == first { self.in_copy(at, &path, after)? } else { None };
+                let copied = match copied {
+                    None if is_tree && done == first => self.in_tree(at, &path, after)?,
+                    copied => copied,
+                };
                 let replanted = match copied {
                     None if is_tree => self.replant(done, &path, after)?,
                     copied => copied,
@@ -286,6 +297,15 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
 
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn fetch(&mut self, changes: &[Change<K>]) {
+        self.fetched = 0;
+        if changes.len() <= AHEAD {
+            let bits = const { cut::<K>().upper as u8 };
+            self.ground.fetch(changes.iter().map(|change| intervals::upper(change.prefix().addr(), bits)));
+            self.fetched = changes.len();
+        }
     }
 
     fn try_prepare(
