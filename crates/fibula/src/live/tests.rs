@@ -113,6 +113,54 @@ fn every_structure_follows_the_routes() {
     }
 }
 
+/// Changes of one answer each, in a part of the space that is full of routes and in one with few, whose units come to have one next
+/// hop. Old pins see nothing of those that are atomic.
+fn stores_single_answers(options: Options) {
+    let mut random = Random(3);
+    let mut rib = Rib::<u32>::default();
+    let full = |at: u64, len| Prefix::<u32>::masked(10 << 24 | (at as u32) << 8, len).unwrap();
+    rib.insert(Route::new("11.0.0.0/8".parse().unwrap(), hop(1))).unwrap();
+    for at in 0..2_000 {
+        rib.insert(Route::new(full(at, 24), hop(1 + random.below(2) as u32))).unwrap();
+    }
+    let table = Table::from_routes(DualRib::new(rib.clone(), Rib::default()), options).unwrap();
+    let mut reader = table.reader().unwrap();
+    for round in 0..500 {
+        let change = |_| {
+            let len = [16, 18, 19, 20, 22, 23, 24, 24, 24][random.below(9) as usize];
+            let sparse = (1 << 16) + random.below(8) * 64 + random.below(2);
+            let prefix =
+                if random.below(3) == 0 { full(sparse, 24) } else { full(random.below(1 << 11), len) };
+            match random.below(2) {
+                0 => Change::Remove(prefix),
+                _ => Change::Insert(Route::new(prefix, hop(1 + random.below(2) as u32))),
+            }
+        };
+        let changes: Vec<Change<u32>> = (0..1 + round % 5 / 4).map(change).collect();
+        let keys: Vec<u32> = changes
+            .iter()
+            .flat_map(|change| [change.prefix().addr(), change.prefix().last()])
+            .flat_map(|key| [key, key - 1, key + 1])
+            .collect();
+        if round % 3 == 0 {
+            let pin = reader.pin();
+            let _ = table.apply_atomic(&changes, &[]).unwrap();
+            assert!(keys.iter().all(|&key| pin.lookup(key) == rib.lookup(key)), "round {round}");
+        } else {
+            let _ = table.apply(&changes).unwrap();
+        }
+        rib.apply(&changes).unwrap();
+        agrees(&table, &rib, &keys);
+        table.check().unwrap();
+    }
+}
+
+#[test]
+fn changes_of_one_answer_follow_the_routes() {
+    stores_single_answers(Options::default());
+    stores_single_answers(Options::of::<Dir18Lines, PlanB>());
+}
+
 #[test]
 fn clear_outcomes_for_what_changes_nothing() {
     let table = Table::new().unwrap();

@@ -44,7 +44,7 @@ impl Prepared {
             last = Some(prefix);
             let (mut from, mut word) = (in_unit(prefix.addr()), 0);
             let end = in_unit(prefix.last()) + 1;
-            // Most prefixes have one answer.
+            // Without a sweep, because most prefixes have one answer.
             if let Some(answer) = after.sole_answer(prefix) {
                 word = NextHop::word(answer);
             } else {

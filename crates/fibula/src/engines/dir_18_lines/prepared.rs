@@ -319,7 +319,7 @@ impl Prepared {
             let mask = u32::MAX >> (8 * (4 - (to - from))) << (8 * from);
             words[at].read() & !mask | all & mask
         };
-        // A line of one next hop is shared.
+        // Not here, because a line of one next hop is shared.
         let is_same = |at: usize| (if changed.contains(&at) { word(at) } else { words[at].read() }) == all;
         if (0..count).all(is_same) {
             return Ok(false);

@@ -15,7 +15,7 @@ use super::reach::Path;
 use super::storage::{BLOCK, PlantError, TreeStorage, put_halves};
 use super::update::{Editor, sweep};
 
-/// Leaves that a tree may have beyond those that its intervals need.
+/// Leaves that a tree may have beyond those that its intervals need. Few, because lookups then find less in the cache.
 const SPARE: usize = 2;
 
 /// Intervals of a leaf and of the span that is put into it, which may divide one of the leaf's.
@@ -75,7 +75,7 @@ impl LeafIntervals {
                 if until > last {
                     all.push(end, value);
                 } else if until == last {
-                    // It may reach past the slots of this copy, or have no key.
+                    // The old end, because it may lie past the slots of this copy, or have no key.
                     all.all[all.count - 1].0 = end;
                 }
             }
@@ -93,6 +93,59 @@ impl LeafIntervals {
         values.iter_mut().zip(all).for_each(|(to, &(_, value))| *to = value);
         put_halves(&mut line, (values, 0), all.len());
         line
+    }
+}
+
+impl<K: Key> Ground<K> {
+    /// Returns the number of intervals of a tree, given its first line and the number of its leaves; `None` if it has objects.
+    fn intervals_without_objects(&self, tree: u32, leaves: usize) -> Option<usize> {
+        let mut intervals = 0;
+        for leaf in 1..=leaves as u32 {
+            let line = self.line(tree + leaf);
+            if self.objects(&line).is_some() {
+                return None;
+            }
+            intervals += 1 + line[..LEAF_KEYS].iter().take_while(|&&key| key != PADDING).count();
+        }
+        Some(intervals)
+    }
+
+    /// Returns the intervals of a leaf. `end` is the key that the node has for it, and `upper` the upper part of a key.
+    fn leaf_intervals(&self, line: u32, end: Option<u32>, upper: impl Fn(u32) -> u64) -> LeafIntervals {
+        let line = self.line(line);
+        let mut all = LeafIntervals { all: [(None, 0); MOST], count: 0 };
+        for at in 0..LEAF_INTERVALS {
+            let key = line[..LEAF_KEYS].get(at).copied().filter(|&key| key != PADDING);
+            all.push(key.or(end).map(&upper), line[LEAF_KEYS + at / 2] >> (at % 2 * 16) & 0xffff);
+            if key.is_none() {
+                break;
+            }
+        }
+        all
+    }
+
+    /// Copies a tree, given its first line and the number of its leaves, with another node, and with other leaves in the place of one.
+    /// Returns the first line of the copy.
+    fn copy_tree(
+        &mut self,
+        [tree, leaves]: [u32; 2],
+        node: &[u32; LINE_WORDS],
+        leaf: u32,
+        parts: [&[(Option<u64>, u32)]; 2],
+    ) -> Result<u32, PlantError> {
+        let more = u32::from(!parts[1].is_empty());
+        let copy = self.lines(1 + leaves + more)?;
+        self.write_line(copy, node);
+        for at in 0..leaf {
+            self.write_line(copy + 1 + at, &self.line(tree + 1 + at));
+        }
+        for (at, part) in (0..).zip(parts.into_iter().filter(|part| !part.is_empty())) {
+            self.write_line(copy + 1 + leaf + at, &LeafIntervals::line(part));
+        }
+        for at in leaf + 1..leaves {
+            self.write_line(copy + 1 + at + more, &self.line(tree + 1 + at));
+        }
+        Ok(copy)
     }
 }
 
@@ -114,89 +167,69 @@ impl<K: Key> Editor<K> {
         let start = |slot: u32| region[0] + (u64::from(slot - places[0]) << bits);
         let whole = [start(run[0]), start(run[1] + 1) - 1];
         let is_before = |span: &[u64; 2]| span[1] < whole[0];
-        // The copy would need the other spans too, and some of them may be stored in leaves already.
+        // Alone, because the copy would need other spans too, and some of them may be stored in leaves already.
         if last > whole[1]
             || !self.spans[..span].last().is_none_or(is_before)
             || self.spans.get(span + 1).is_some_and(|next| next[0] <= whole[1])
         {
             return Ok(None);
         }
+        let mark = self.ground.mark();
+        let Some(copy) = self.with_span(path.words[slots] / LINE_UNITS, [first, last], whole, after)? else {
+            return Ok(None);
+        };
+        for slot in run[0]..=run[1] {
+            self.ground.store(slot, copy * LINE_UNITS, true)?;
+        }
+        self.ground.budget.push(&mut self.marks, (whole[0], mark))?;
+        Ok(Some(whole[1]))
+    }
+
+    /// Copies a tree with the intervals of a span in one of its leaves, for slots of the upper parts of `whole`. Returns the first line
+    /// of the copy.
+    fn with_span(
+        &mut self,
+        tree: u32,
+        [first, last]: [u64; 2],
+        whole: [u64; 2],
+        after: &dyn Routes<K>,
+    ) -> Result<Option<u32>, PlantError> {
         let Self { ground, new, blocks, .. } = self;
         new.clear();
         blocks.clear();
         sweep(after, Self::prefix([first, last]), new, blocks, &mut ground.budget)?;
+        let is_plain = |value: &u64| *value < BLOCK.min(BELOW.into());
+        let mut node = ground.line(tree);
+        let leaf = below(&node, window(first));
         if new.values.len() > LEAF_INTERVALS
-            || new.values.iter().any(|&value| value >= BLOCK.min(BELOW.into()))
+            || !new.values.iter().all(is_plain)
+            || below(&node, window(last)) != leaf
         {
             return Ok(None);
         }
-        let tree = path.words[slots] / LINE_UNITS;
-        let mut node = ground.line(tree);
-        let leaf = below(&node, window(first));
-        if below(&node, window(last)) != leaf {
-            return Ok(None);
-        }
-        let count = 1 + node.iter().take_while(|&&key| key != PADDING).count();
-        let mut intervals = 0;
-        for at in 0..count as u32 {
-            let line = ground.line(tree + 1 + at);
-            // Objects belong to one tree, so a tree with objects is not copied.
-            if ground.objects(&line).is_some() {
-                return Ok(None);
-            }
-            intervals += 1 + line[..LEAF_KEYS].iter().take_while(|&&key| key != PADDING).count();
-        }
+        let leaves = 1 + node.iter().take_while(|&&key| key != PADDING).count();
+        // Not with objects, because these belong to one tree.
+        let Some(intervals) = ground.intervals_without_objects(tree, leaves) else { return Ok(None) };
         let upper = |window: u32| first >> 32 << 32 | u64::from(window);
-        let line = ground.line(tree + 1 + leaf as u32);
-        let mut old = LeafIntervals { all: [(None, 0); MOST], count: 0 };
         let end = node.get(leaf).copied().filter(|&key| key != PADDING);
-        for at in 0..LEAF_INTERVALS {
-            let key = line[..LEAF_KEYS].get(at).copied().filter(|&key| key != PADDING);
-            old.push(key.or(end).map(upper), line[LEAF_KEYS + at / 2] >> (at % 2 * 16) & 0xffff);
-            if key.is_none() {
-                break;
-            }
-        }
+        let old = ground.leaf_intervals(tree + 1 + leaf as u32, end, upper);
         let before = leaf.checked_sub(1).map(|before| upper(node[before]));
         let mut all = LeafIntervals::replaced(&old, before, whole, [first, last], new);
         if all.count > LEAF_INTERVALS {
             all.join();
         }
-        let intervals = intervals + all.count - old.count;
         let mut half = all.count;
-        if all.count > LEAF_INTERVALS {
-            half = all.count.div_ceil(2);
-            if half > LEAF_INTERVALS
-                || count == LEAVES
-                || count + 1 > intervals.div_ceil(LEAF_INTERVALS) + SPARE
-            {
+        if half > LEAF_INTERVALS {
+            half = half.div_ceil(2);
+            let needed = (intervals + all.count - old.count).div_ceil(LEAF_INTERVALS);
+            if half > LEAF_INTERVALS || leaves == LEAVES || leaves + 1 > needed + SPARE {
                 return Ok(None);
             }
             let (Some(end), _) = all.all[half - 1] else { return Ok(None) };
             node.copy_within(leaf..LINE_WORDS - 1, leaf + 1);
             node[leaf] = window(end);
         }
-        let mark = ground.mark();
         let parts = [&all.all[..half], &all.all[half..all.count]];
-        let leaves = count + usize::from(!parts[1].is_empty());
-        let copy = ground.lines(1 + leaves as u32)?;
-        ground.write_line(copy, &node);
-        let mut to = copy + 1;
-        for at in 0..count {
-            if at == leaf {
-                for part in parts.into_iter().filter(|part| !part.is_empty()) {
-                    ground.write_line(to, &LeafIntervals::line(part));
-                    to += 1;
-                }
-            } else {
-                ground.write_line(to, &ground.line(tree + 1 + at as u32));
-                to += 1;
-            }
-        }
-        for slot in run[0]..=run[1] {
-            ground.store(slot, copy * LINE_UNITS, true)?;
-        }
-        ground.budget.push(&mut self.marks, (whole[0], mark))?;
-        Ok(Some(whole[1]))
+        ground.copy_tree([tree, leaves as u32], &node, leaf as u32, parts).map(Some)
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn sweep<K: Key>(
     budget: &mut Budget,
 ) -> Result<(), OutOfMemory> {
     let bits = const { cut::<K>().upper as u8 };
-    // Most changed prefixes have one answer.
+    // Without a sweep, because most changed prefixes have one answer.
     if let Some(answer) = routes.sole_answer(within) {
         return push(all, intervals::upper(within.addr(), bits), value(Leads::To(answer)), budget);
     }
