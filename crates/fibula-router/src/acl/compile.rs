@@ -7,15 +7,15 @@
 
 use std::sync::Arc;
 
-use super::burst::{BurstRows, and_rows};
 use super::condition::{Addresses, Find, ValueTest, numbered};
 use super::count::{RuleCounts, RuleTotals, WorkerCounts};
 use super::dimension::{Numbers, Prefixes, row};
 use super::fields::{Field, HeaderFields};
 use super::list::{BothSets, PrefixLists};
 use super::log::{Log, LogRate, Logged};
+use super::protocol::Protocols;
+use super::room::{BurstRows, RuleVerdict};
 use super::{Action, MOST_RULES, Rule, RuleError};
-use crate::io::BURST;
 
 /// The packets that a set of rules is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +66,19 @@ pub struct Ruling {
 pub struct RuleSet {
     rules: Vec<Rule>,
     default: Action,
-    words: usize,
+    pub(super) words: usize,
     bits: Box<[Bit]>,
+    /// The decision of a packet by the first rule that it passes, by the rule's bit; those after the last bit are of packets that pass
+    /// no rule.
+    pub(super) verdicts: Box<[RuleVerdict]>,
     pub(super) source: Option<Direction>,
     pub(super) destination: Option<Direction>,
     /// The row of IPv4 and then that of IPv6, where rules test the family.
-    pub(super) families: Option<Vec<u64>>,
-    pub(super) numbers: Box<[(Field, Numbers)]>,
+    families: Option<Vec<u64>>,
+    /// The rows of both families and all protocols together.
+    pub(super) protocols: Protocols,
+    /// By field; `None` for those that no rule tests.
+    numbers: [Option<Numbers>; Field::COUNT],
     /// The interface by which a packet leaves. It is known when the packet's route is, and the other fields before.
     outs: Option<Numbers>,
     counts: RuleTotals,
@@ -130,11 +136,16 @@ impl RuleSet {
                 drafts.push(Draft { bit, rule, tests: tests.iter().map(either).collect() });
             }
         }
-        let words = drafts.len().div_ceil(64);
+        // Words that bursts combine in registers, because packets of few rules are the usual ones.
+        let words = match drafts.len().div_ceil(64) {
+            0 => 1,
+            3 => 4,
+            words => words,
+        };
         let all = |wanted: &dyn Fn(&Draft<'_>) -> bool| {
             row(words, drafts.iter().enumerate().filter(|draft| wanted(draft.1)).map(|draft| draft.0))
         };
-        let mut numbers = Vec::new();
+        let mut numbers = [const { None }; Field::COUNT];
         for &field in Field::ALL {
             let tested: Vec<usize> = (0..drafts.len()).filter(|&bit| drafts[bit].tests(field)).collect();
             if tested.is_empty() {
@@ -143,18 +154,23 @@ impl RuleSet {
             let others = all(&|draft| !draft.tests(field));
             let starts = starts(field, tested.iter().flat_map(|&bit| &drafts[bit].tests));
             let passes = |bit: usize, value: u16| drafts[bit].passes(field, value);
-            numbers.push((field, Numbers::compile(words, field.most(), starts, &others, &tested, passes)?));
+            let compiled = Numbers::compile(words, field.most(), starts, &others, &tested, passes)?;
+            numbers[field as usize] = Some(compiled);
         }
-        let outs = numbers.iter().position(|numbers| numbers.0 == Field::Out).map(|at| numbers.remove(at).1);
+        let outs = numbers[Field::Out as usize].take();
         let family = |v6: bool| all(&|draft| draft.rule.condition.v6.is_none_or(|wanted| wanted == v6));
         let has_family = rules.iter().any(|rule| rule.condition.v6.is_some());
         let direction =
             |addresses: fn(&Rule) -> Option<&Addresses>| direction(words, &drafts, lists, addresses);
+        let families = has_family.then(|| [family(false), family(true)].concat());
+        let protocols = numbers[Field::Protocol as usize].as_ref();
         Ok(Self {
+            protocols: Protocols::compile(words, families.as_deref(), protocols)?,
             source: direction(|rule| rule.condition.source.as_ref())?,
             destination: direction(|rule| rule.condition.destination.as_ref())?,
-            families: has_family.then(|| [family(false), family(true)].concat()),
-            numbers: numbers.into(),
+            families,
+            verdicts: verdicts(words, &drafts, default, rules.len()),
+            numbers,
             outs,
             bits: drafts.iter().map(|draft| draft.bit).collect(),
             words,
@@ -210,42 +226,22 @@ impl RuleSet {
         self.log.take()
     }
 
-    /// Finds the rules that each packet of a burst passes, but for tests of the interface by which it leaves.
-    pub(crate) fn pass(&self, burst: &mut BurstRows) {
-        let BurstRows { words, rows, columns, v4, v6, v4_other, places, narrow, wide, count, found, .. } =
-            burst;
-        let (words, narrow, wide, count) = (*words, *narrow, *wide, *count);
-        // All rules pass at first, because each field only excludes some.
-        rows[..count * words].fill(u64::MAX);
-        let v4_places = &places[..narrow];
-        let v6_places = &places[BURST - wide..];
-        for (direction, v4, v6) in [(&self.source, &*v4, &v6[0]), (&self.destination, &*v4_other, &v6[1])] {
-            let Some(direction) = direction else { continue };
-            if narrow > 0 {
-                direction.v4.look_up(&v4[..narrow], &mut found[..narrow]);
-                direction.v4.combine(words, rows, v4_places.iter(), &found[..narrow]);
-            }
-            if wide > 0 {
-                direction.v6.look_up(&v6[..wide], &mut found[..wide]);
-                // The packet that was added first is at the end.
-                direction.v6.combine(words, rows, v6_places.iter().rev(), &found[..wide]);
-            }
-        }
-        if let Some(families) = &self.families {
-            let v4 = v4_places.iter().map(|&place| (usize::from(place), 0));
-            let v6 = v6_places.iter().map(|&place| (usize::from(place), 1));
-            and_rows(words, rows, families, v4.chain(v6));
-        }
-        for (field, numbers) in &self.numbers {
-            let column = &columns[*field as usize];
-            numbers.combine(words, rows, &column[..count]);
-        }
+    /// Returns the dimension of a field; `None` if no rule tests it.
+    #[inline]
+    pub(super) const fn field(&self, field: Field) -> Option<&Numbers> {
+        self.numbers[field as usize].as_ref()
     }
 
-    /// Makes room for a worker's bursts.
-    pub(crate) fn burst_rows(&self) -> BurstRows {
-        let has_addresses = self.source.is_some() || self.destination.is_some() || self.families.is_some();
-        BurstRows::new(self.words, self.numbers.iter().map(|numbers| numbers.0), has_addresses)
+    /// Returns whether the first rule that a packet of a burst passes permits it, by whichever interface it leaves, and counts it then.
+    /// If not, [`judge`](Self::judge) has the decision.
+    #[inline(always)]
+    pub(crate) fn permits(&self, (burst, place): (&BurstRows, usize), counts: &WorkerCounts) -> bool {
+        let verdict = burst.verdict(place);
+        let permits = verdict.permits();
+        if permits {
+            counts.add(verdict.rule(), burst.length(place));
+        }
+        permits
     }
 
     /// Decides about a packet of a burst that leaves by `output`, and counts it. `log` is called with each rule that wants it in the log.
@@ -255,9 +251,28 @@ impl RuleSet {
         (burst, place): (&BurstRows, usize),
         output: u16,
         counts: &WorkerCounts,
+        log: impl FnMut(usize),
+    ) -> Action {
+        let verdict = burst.verdict(place);
+        match verdict.action() {
+            Some(action) => {
+                counts.add(verdict.rule(), burst.length(place));
+                action
+            }
+            None => self.judge_on(burst.row(place), output, burst.length(place), counts, log),
+        }
+    }
+
+    /// Decides about a packet whose first rule does not do so alone.
+    #[inline(never)]
+    fn judge_on(
+        &self,
+        row: &[u64],
+        output: u16,
+        length: u64,
+        counts: &WorkerCounts,
         mut log: impl FnMut(usize),
     ) -> Action {
-        let (row, length) = (burst.row(place), u64::from(burst.length(place)));
         let rows = [row, self.outs.as_ref().map_or(row, |outs| outs.row(Some(output)))];
         let ruling = self.first(&rows, |bit| {
             counts.add(usize::from(bit.rule), length);
@@ -316,8 +331,10 @@ impl RuleSet {
         if let Some(families) = &self.families {
             put(&families[usize::from(packet.v6) * self.words..][..self.words]);
         }
-        for (field, numbers) in &self.numbers {
-            put(numbers.row(packet.get(*field)));
+        for &field in Field::ALL {
+            if let Some(numbers) = self.field(field) {
+                put(numbers.row(packet.get(field)));
+            }
         }
         if let Some(outs) = &self.outs {
             put(outs.row(packet.output));
@@ -368,6 +385,18 @@ impl Direction {
             }
         }
     }
+}
+
+/// Returns the decision of each bit, if a packet passes it first.
+fn verdicts(words: usize, drafts: &[Draft<'_>], default: Action, rules: usize) -> Box<[RuleVerdict]> {
+    let of = |draft: &Draft<'_>| {
+        // By which interface a packet leaves is not known yet, and a rule that counts does not end the search.
+        let is_final = !draft.bit.log && draft.bit.action != Action::Count && !draft.tests(Field::Out);
+        RuleVerdict::new(usize::from(draft.bit.rule), is_final.then_some(draft.bit.action))
+    };
+    let mut verdicts: Vec<RuleVerdict> = drafts.iter().map(of).collect();
+    verdicts.resize(words * 64 + 1, RuleVerdict::new(rules, Some(default)));
+    verdicts.into()
 }
 
 /// Returns the values from which on other tests of a field may pass.

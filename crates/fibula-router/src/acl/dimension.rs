@@ -12,8 +12,10 @@ use super::RuleError;
 
 /// Values of a page.
 const PAGE: usize = 256;
-/// The value of packets without the field: the first after those that a field can have.
+/// The value of packets without the field: the first after those that a field can have. So are all from here on.
 pub(super) const ABSENT: u32 = 1 << 16;
+/// All values, and as many that are [`ABSENT`].
+const VALUES: usize = 2 * ABSENT as usize;
 /// The most bytes of the rows of a dimension.
 const MOST_BYTES: usize = 256 << 20;
 
@@ -45,8 +47,8 @@ impl Rows {
         Ok(next as u32)
     }
 
-    pub(super) fn finish(self) -> (usize, Box<[u64]>) {
-        (self.words, self.bits.into())
+    pub(super) fn finish(self) -> (usize, Vec<u64>) {
+        (self.words, self.bits)
     }
 }
 
@@ -61,10 +63,12 @@ pub(super) fn row(words: usize, bits: impl IntoIterator<Item = usize>) -> Vec<u6
 
 /// The dimension of a field whose values are numbers. Its table has a page for each 256 values, and equal pages are one, so that a
 /// few pages are in use at a time.
+// Both arrays have their largest size, so that no index needs a check. Memory after the pages in use is never touched, and takes none.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    top: Box<[u16]>,
-    pages: Box<[u16]>,
+    /// Where the page of each 256 values begins.
+    top: Box<[u32; VALUES / PAGE]>,
+    pages: Box<[u16; VALUES]>,
     words: usize,
     bits: Box<[u64]>,
 }
@@ -96,27 +100,30 @@ impl Numbers {
             table.resize(end, number);
         }
         table.resize(values.next_multiple_of(PAGE), absent as u16);
-        let (mut top, mut pages, mut known) = (Vec::new(), Vec::new(), HashMap::new());
-        let absent_page = vec![absent as u16; PAGE];
-        let mut put = |page: &[u16]| {
-            let number = *known.entry(page.to_vec()).or_insert_with(|| {
-                pages.extend_from_slice(page);
-                (pages.len() / PAGE - 1) as u16
-            });
-            top.push(number);
-        };
-        table.chunks(PAGE).for_each(&mut put);
         // A page for `ABSENT`, and for values that the field cannot have.
-        (values.div_ceil(PAGE)..=ABSENT as usize / PAGE).for_each(|_| put(&absent_page));
+        let absent_page = [absent as u16; PAGE];
+        let mut top = Box::new([0; VALUES / PAGE]);
+        // At first an empty vector of zeros, because an array of this size would be on the stack.
+        let mut pages: Box<[u16; VALUES]> =
+            vec![0; VALUES].try_into().map_err(|_| RuleError("a table of another size".into()))?;
+        let mut known = HashMap::new();
+        let all = table.as_chunks::<PAGE>().0.iter().chain(core::iter::repeat(&absent_page));
+        for (start, page) in top.iter_mut().zip(all) {
+            let next = known.len();
+            *start = *known.entry(page).or_insert_with(|| {
+                pages[next * PAGE..][..PAGE].copy_from_slice(page);
+                (next * PAGE) as u32
+            });
+        }
         let (words, bits) = rows.finish();
-        Ok(Self { top: top.into(), pages: pages.into(), words, bits })
+        Ok(Self { top, pages, words, bits: bits.into() })
     }
 
     /// Returns the number of the row of a value, or of [`ABSENT`].
     #[inline]
     pub(super) fn number(&self, value: u32) -> usize {
-        let page = self.top.get(value as usize / PAGE).map_or(0, |&page| usize::from(page));
-        self.pages.get(page * PAGE + value as usize % PAGE).map_or(0, |&row| usize::from(row))
+        let start = self.top[value as usize / PAGE % (VALUES / PAGE)];
+        usize::from(self.pages[(start as usize | (value as usize % PAGE)) % VALUES])
     }
 
     /// Returns all rows.
@@ -133,18 +140,16 @@ impl Numbers {
     }
 }
 
-/// The dimension of addresses of a family: a table leads from each address to a number, and from there to a row.
+/// The dimension of addresses of a family: a table leads from each address to the number of its row.
 pub(super) struct Prefixes<K> {
     fib: Option<Box<dyn Fib<K>>>,
     words: usize,
     bits: Box<[u64]>,
-    /// Row of each next hop; the first is that of addresses without one.
-    rows: Box<[u32]>,
 }
 
 impl<K> core::fmt::Debug for Prefixes<K> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Prefixes").field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("Prefixes").field("bits", &self.bits).finish_non_exhaustive()
     }
 }
 
@@ -165,11 +170,12 @@ impl<K: Key> Prefixes<K> {
         }
         // In the order of addresses; shorter prefixes come before those that they contain.
         all.sort_unstable_by_key(|&(prefix, number)| (prefix.addr(), prefix.len(), number));
-        // The sets that contain an address, each combination with its number. That of no set is 0, and is no route.
+        // The sets that contain an address, each combination with its number. That of no set is 0.
         let mut combinations: Vec<Vec<u32>> = vec![Vec::new()];
         let mut known: HashMap<Vec<u32>, u32> = HashMap::from([(Vec::new(), 0)]);
         let mut open: Vec<(Prefix<K>, u32)> = Vec::new();
-        let mut rib = Rib::new(Default::default());
+        // Each prefix with its combination, and that of the prefix around it.
+        let mut nested: Vec<(Prefix<K>, u32, u32)> = Vec::new();
         let mut at = 0;
         while at < all.len() {
             let prefix = all[at].0;
@@ -190,22 +196,29 @@ impl<K: Key> Prefixes<K> {
                 next
             });
             open.push((prefix, number));
-            // A prefix that changes nothing is left out, because a smaller table is faster.
-            if number != outside {
-                let wrong = |error: &dyn core::fmt::Display| RuleError(error.to_string());
-                let next_hop = NextHop::try_from(number).map_err(|error| wrong(&error))?;
-                rib.insert(Route { prefix, next_hop }).map_err(|error| wrong(&error))?;
-            }
+            nested.push((prefix, number, outside));
         }
         let mut rows = Rows::new(words);
         let numbers = combinations.iter().map(|sets| rows.number(passing(sets)));
         let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+        let mut rib = Rib::new(Default::default());
+        for (prefix, inside, outside) in nested {
+            let (inside, outside) = (numbers[inside as usize], numbers[outside as usize]);
+            // A prefix that changes nothing is left out, because a smaller table is faster. The row of no set, whose number is no next hop,
+            // is always left out: an address is in all sets of the prefixes around it, so within a prefix that has changed the row of a
+            // rule, no other changes it back.
+            if inside != outside {
+                let wrong = |error: &dyn core::fmt::Display| RuleError(error.to_string());
+                let next_hop = NextHop::try_from(inside).map_err(|error| wrong(&error))?;
+                rib.insert(Route { prefix, next_hop }).map_err(|error| wrong(&error))?;
+            }
+        }
+        let (words, bits) = rows.finish();
         let fib = match rib.is_empty() {
             true => None,
             false => Some(fib::build(&rib).map_err(|error| RuleError(error.to_string()))?),
         };
-        let (words, bits) = rows.finish();
-        Ok(Self { fib, words, bits, rows: numbers.into() })
+        Ok(Self { fib, words, bits: bits.into() })
     }
 
     /// Looks addresses up. `found` has the number of each, for [`row`](Self::row).
@@ -217,12 +230,6 @@ impl<K: Key> Prefixes<K> {
         }
     }
 
-    /// Returns the number of the row of an address that was looked up.
-    #[inline]
-    pub(super) fn number(&self, found: Option<NextHop>) -> usize {
-        self.rows.get(found.map_or(0, |found| found.id() as usize)).map_or(0, |&row| row as usize)
-    }
-
     /// Returns all rows.
     #[inline]
     pub(super) fn bits(&self) -> &[u64] {
@@ -232,7 +239,13 @@ impl<K: Key> Prefixes<K> {
     /// Returns the rules that an address with this number does not exclude.
     #[inline]
     pub(super) fn row(&self, found: Option<NextHop>) -> &[u64] {
-        let start = self.number(found) * self.words;
+        let start = row_of(found) * self.words;
         &self.bits[start..start + self.words]
     }
+}
+
+/// Returns the number of the row of an address that was looked up.
+#[inline]
+pub(super) fn row_of(found: Option<NextHop>) -> usize {
+    found.map_or(0, |found| found.id() as usize)
 }

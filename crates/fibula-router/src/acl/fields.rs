@@ -105,10 +105,28 @@ pub struct HeaderFields {
 pub(super) struct UpperKind(u8);
 
 impl UpperKind {
+    /// No header whose fields are known.
+    pub(super) const NONE: Self = Self(0);
     const PORTS: u8 = 1;
     const TCP: u8 = 2;
     const ICMP_4: u8 = 4;
     const ICMP_6: u8 = 8;
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the kind of header above IP.
+    #[inline]
+    pub(super) fn of(protocol: u8, v6: bool) -> Self {
+        let other = if v6 { Self::ICMP_4 } else { Self::ICMP_6 };
+        Self(KINDS[usize::from(protocol)] & !other)
+    }
 
     /// Returns whether the payload begins with two ports.
     #[inline]
@@ -142,20 +160,13 @@ static KINDS: [u8; 256] = {
     kinds
 };
 
-/// Returns the kind of header above IP.
-#[inline]
-fn kind_of(protocol: u8, v6: bool) -> UpperKind {
-    let other = if v6 { UpperKind::ICMP_4 } else { UpperKind::ICMP_6 };
-    UpperKind(KINDS[usize::from(protocol)] & !other)
-}
-
 /// The parts of a packet that lie above IP: ports, flags of TCP, and ICMP.
 pub(crate) type UpperFields = (Option<(u16, u16)>, Option<u8>, Option<(u8, u8)>);
 
 /// Reads the fields above IP. `upper` is the packet from the end of the IP headers on; empty for later fragments.
 #[inline]
 pub(crate) fn upper(protocol: u8, v6: bool, upper: &[u8]) -> UpperFields {
-    let kind = kind_of(protocol, v6);
+    let kind = UpperKind::of(protocol, v6);
     let ports = upper.get(..4).filter(|_| kind.has_ports());
     let ports = ports.map(|word| (u16_at(word, 0), u16_at(word, 2)));
     let flags = upper.get(13).copied().filter(|_| kind.is_tcp());

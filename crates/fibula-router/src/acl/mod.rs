@@ -31,9 +31,12 @@ mod dimension;
 mod fields;
 mod list;
 mod log;
+mod protocol;
+mod room;
+mod row;
 mod text;
 
-pub(crate) use burst::BurstRows;
+pub(crate) use burst::{AddressColumns, BurstPacket, BurstPackets};
 pub use compile::{RulePlace, RuleSet, Ruling};
 pub use condition::{Addresses, Condition, Find, Ready, ValueTest};
 pub use count::{RuleCounts, WorkerCounts};
@@ -41,6 +44,7 @@ pub use fields::{Field, HeaderFields};
 pub(crate) use fields::{dscp, fragment, upper};
 pub use list::{ListError, PrefixLists};
 pub use log::{LogRate, Logged};
+pub(crate) use room::BurstRows;
 pub(crate) use text::protocol_name;
 pub use text::{code_point, protocol_number};
 

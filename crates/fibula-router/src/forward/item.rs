@@ -44,6 +44,8 @@ pub(super) struct Item {
     /// Whether its interface has uRPF.
     pub(super) urpf: bool,
     pub(super) label: u32,
+    /// The first four bytes above IP, for rules; `None` if the packet ends before them, or if they are not a header.
+    pub(super) word: Option<u32>,
     /// Source address. An IPv4 address is in the low bits.
     pub(super) source: u128,
     pub(super) destination: u128,
@@ -78,11 +80,7 @@ impl Item {
     pub(super) fn fields(&self, packet: &[u8], offload: &Offload, output: Option<u16>) -> HeaderFields {
         let upper = self.upper.and_then(|at| packet.get(at..)).unwrap_or_default();
         let (ports, tcp_flags, icmp) = acl::upper(self.protocol, self.v6, upper);
-        let len = match offload.segment {
-            0 => self.len,
-            segment => usize::from(segment) + usize::from(offload.headers),
-        };
-        let dont = !self.v6 && self.dont_fragment;
+        let len = self.length_on_wire(offload);
         HeaderFields {
             v6: self.v6,
             source: self.source,
@@ -94,11 +92,35 @@ impl Item {
             // That of a packet on the wire. One of IPv6 may have 40 bytes more than fit, and no rule tells those apart.
             length: u16::try_from(len).unwrap_or(u16::MAX),
             dscp: acl::dscp(packet, self.v6),
-            fragment: acl::fragment(dont, self.fragment, self.later_fragment, self.more_fragments),
+            fragment: self.fragment_field(),
             input: self.interface,
             output,
             vrf: self.vrf as u16,
         }
+    }
+
+    /// Notes the first word above IP.
+    #[inline(always)]
+    pub(super) fn read_word(&mut self, frame: &[u8]) {
+        // Not beyond the packet, because a frame may be padded.
+        let word = |at: usize| frame.get(self.start + at..)?.first_chunk().copied().map(u32::from_be_bytes);
+        self.word = self.upper.filter(|&at| at + 4 <= self.len).and_then(word);
+    }
+
+    /// Returns the length of the packet on the wire: that of one segment, if several are combined.
+    #[inline]
+    pub(super) fn length_on_wire(&self, offload: &Offload) -> usize {
+        match offload.segment {
+            0 => self.len,
+            segment => usize::from(segment) + usize::from(offload.headers),
+        }
+    }
+
+    /// Returns the field of rules that tells fragments apart.
+    #[inline]
+    pub(super) fn fragment_field(&self) -> u8 {
+        let dont = !self.v6 && self.dont_fragment;
+        acl::fragment(dont, self.fragment, self.later_fragment, self.more_fragments)
     }
 
     /// Returns whether this is a message of neighbour discovery from this link, to which no rules apply: without them, the link is dead.
@@ -208,10 +230,10 @@ const SPECIAL: [bool; 256] = {
 };
 
 /// Reads a plain packet, see [`Item::is_plain`], in a frame without a tag, if it is to be routed. Returns `None` for every other frame,
-/// also for some that turn out to be plain: [`classify`] has all rules.
+/// also for some that turn out to be plain: [`classify`] has all rules. Fields that rules alone test are read with `RULES`.
 // Always, because a back end may know much of its frames, for example that none is cut, which makes comparisons constant.
 #[inline(always)]
-pub(super) fn read_plain(
+pub(super) fn read_plain<const RULES: bool>(
     entry: &Entry,
     fabric: &Fabric,
     index: usize,
@@ -254,6 +276,9 @@ pub(super) fn read_plain(
             item.label = 0;
             item.source = source.into();
             item.destination = destination.into();
+            if RULES {
+                item.word = frame.bytes.get(34..38).filter(|_| len >= 24).map(|word| u32_at(word, 0));
+            }
             Plain::V4
         }
         IPV6 => {
@@ -284,6 +309,9 @@ pub(super) fn read_plain(
             item.label = u32_at(ip, 0) & 0xf_ffff;
             item.source = source;
             item.destination = destination;
+            if RULES {
+                item.word = frame.bytes.get(54..58).filter(|_| len >= 44).map(|word| u32_at(word, 0));
+            }
             Plain::V6
         }
         _ => return None,
@@ -445,54 +473,9 @@ fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, DropReaso
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forward::damaged::{frame, random};
     use crate::measure::network;
-    use crate::packet::ethernet::{Header, Tag};
-
-    fn random(state: &mut u64) -> usize {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        (*state >> 11) as usize
-    }
-
-    fn frame(state: &mut u64, to: Mac) -> Vec<u8> {
-        let v6 = random(state).is_multiple_of(2);
-        let tags =
-            if random(state).is_multiple_of(8) { Tags::one(random(state) as u16 % 2) } else { Tags::NONE };
-        let header = Header::new(to, Mac([2, 0, 0, 0, 0, 9]), tags, if v6 { IPV6 } else { IPV4 });
-        let mut bytes = header.as_bytes().to_vec();
-        let at = bytes.len();
-        bytes.resize(at + 40 + random(state) % 30, 0);
-        let (room, ttl) = (bytes.len() - at, [0, 1, 2, 64, 255][random(state) % 5]);
-        let len = room - random(state) % 5;
-        if v6 {
-            let high = [0, 0, 0x20, 0x64 << 8 | 0xff9b, 0xfc, 0xfd, 0xfe, 0xff];
-            let mut address =
-                || high[random(state) % 8] << 120 | [0, 0x80 << 112, 1 << 64][random(state) % 3] | 1;
-            let (source, destination) = (address(), address());
-            let next = [17, 17, 17, 17, 59, 58, 0, 43, 44][random(state) % 9];
-            ipv6::write(&mut bytes[at..], len.saturating_sub(40), ttl, next, source, destination);
-        } else {
-            let high = [0, 10, 10, 10, 127, 169, 198, 223, 224, 240, 255];
-            let low = [1, 254, 0xfe_fe01, 0xff_ffff];
-            let mut address = || high[random(state) % 11] << 24 | low[random(state) % 4];
-            let (source, destination) = (address(), address());
-            ipv4::write(&mut bytes[at..], len, ttl, 17, source, destination);
-        }
-        let wrong = at + random(state) % 24;
-        match random(state) % 6 {
-            0 => bytes[wrong] ^= 1 << (random(state) % 8),
-            1 => bytes[random(state) % 14] ^= 1 << (random(state) % 8),
-            2 => bytes.truncate(wrong),
-            _ => {}
-        }
-        if !v6 && random(state).is_multiple_of(2) && bytes.len() >= at + 20 {
-            bytes[at + 10..at + 12].fill(0);
-            let sum = checksum::checksum(&bytes[at..at + 20]);
-            bytes[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
-        }
-        bytes
-    }
+    use crate::packet::ethernet::Tag;
 
     /// Whatever the short way says of a frame, the long one says too.
     #[test]
@@ -505,7 +488,8 @@ mod tests {
         for round in 0..400_000 {
             fabric.interfaces[0].urpf = if round % 3 == 0 { Urpf::Loose } else { Urpf::Off };
             let entry = Entry::of(&fabric, 0);
-            let mut bytes = frame(&mut state, fabric.interfaces[0].mac);
+            let v6 = random(&mut state).is_multiple_of(2);
+            let mut bytes = frame(&mut state, fabric.interfaces[0].mac, v6);
             let segment = u16::from(random(&mut state).is_multiple_of(16)) * 1000;
             let tag = (random(&mut state).is_multiple_of(16)).then(|| Tag::from(0));
             let (offload, cut) =
@@ -517,12 +501,13 @@ mod tests {
             let (mut read, mut expected) = (before.clone(), before);
             let class = classify(&fabric, 0, 5, &frame, &mut expected);
             let is_plain = matches!(class, Ok(Class::Route)) && expected.is_plain(&fabric, &frame.offload);
-            let Some(kind) = read_plain(&entry, &fabric, 5, &frame, &mut read) else {
+            let Some(kind) = read_plain::<true>(&entry, &fabric, 5, &frame, &mut read) else {
                 long[usize::from(expected.v6)] += usize::from(is_plain);
                 continue;
             };
             assert!(is_plain, "{class:?} {:02x?}", frame.bytes);
             expected.plain = true;
+            expected.read_word(frame.bytes);
             assert_eq!(read, expected, "{:02x?}", frame.bytes);
             assert_eq!(kind == Plain::V6, read.v6);
             short[usize::from(read.v6)] += 1;

@@ -13,8 +13,9 @@ use crate::packet::{arp, icmp, ipv4, ipv6, mld};
 use crate::police::PolicerClass;
 
 use super::fabric::Fabric;
+use super::filter::refusal;
 use super::item::Item;
-use super::worker::{Policing, Refused, Worker, refusal};
+use super::worker::{Policing, Refused, Worker};
 
 impl Worker {
     /// Handles an ARP packet of an interface whose neighbours the router resolves.

@@ -17,14 +17,19 @@
 //!
 //! Every received frame ends in exactly one counter: see [`PortCounters`](crate::count::PortCounters).
 
+mod columns;
+#[cfg(test)]
+mod damaged;
 mod draw;
 mod exits;
 pub mod fabric;
+mod filter;
 mod item;
 mod local;
 mod machine;
 mod pending;
 pub mod predict;
+mod refused;
 pub mod sample;
 mod send;
 pub mod trace;

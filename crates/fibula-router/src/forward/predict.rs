@@ -18,13 +18,14 @@ use crate::packet::{ipv4, ipv6};
 use crate::police::PolicerClass;
 
 use super::fabric::{Fabric, Hop, neighbour};
+use super::filter::refusal;
 use super::item::{Class, Item, classify};
 use super::local::{has_machine, is_past, reply};
 use super::sample::Extent;
 use super::send::leaves;
 use super::trace::{Decision, Fate, Sighting};
 use super::watch::{Before, Sight};
-use super::worker::{Refused, Shared, Worker, is_welcome, refusal, well_formed};
+use super::worker::{Refused, Shared, Worker, is_welcome, well_formed};
 
 /// The facts that decide about a packet.
 #[derive(Clone, Copy)]

@@ -7,7 +7,6 @@ use fibula::Reader;
 use fibula::live::{Pinned, TableError, TableKey};
 use fibula::net::NextHop;
 
-use crate::acl::{Action, BurstRows, RuleSet, WorkerCounts};
 use crate::count::PortCounters;
 use crate::drops::DropReason;
 use crate::io::{BURST, Io};
@@ -19,10 +18,13 @@ use crate::packet::limit::Bucket;
 use crate::packet::options;
 use crate::police::{PolicerCounts, Policers};
 
+use super::columns::Columns;
 use super::exits::Exits;
 use super::fabric::{Fabric, Hop, Urpf};
+use super::filter::{Rules, filter};
 use super::item::{Class, Entry, Item, Plain, classify, read_plain};
 use super::pending::Pending;
+pub(super) use super::refused::Refused;
 use super::sample::Sampling;
 use super::trace::{self, Trace};
 use super::watch::Watch;
@@ -93,25 +95,6 @@ impl Shared {
     }
 }
 
-/// A dropped packet: the reason, and the ICMP error for its sender, if any.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Refused {
-    pub(super) reason: DropReason,
-    pub(super) problem: Option<Problem>,
-}
-
-impl From<DropReason> for Refused {
-    fn from(reason: DropReason) -> Self {
-        Self { reason, problem: None }
-    }
-}
-
-impl Refused {
-    pub(super) const fn telling(reason: DropReason, problem: Problem) -> Self {
-        Self { reason, problem: Some(problem) }
-    }
-}
-
 /// The state of one thread that forwards.
 #[derive(Debug)]
 pub struct Worker {
@@ -134,7 +117,6 @@ pub struct Worker {
     items: Vec<Item>,
     routes: Box<[Option<NextHop>; BURST]>,
     sources: Box<[Option<NextHop>; BURST]>,
-    /// The destinations of plain packets, each at the number of its item.
     plain: Columns,
     exits: Exits,
     /// The rules of the fabric, with this worker's counters.
@@ -144,25 +126,6 @@ pub struct Worker {
     /// A trace, samples, or both; `None` while there is neither, so that packets then cost nothing more.
     pub(super) watch: Option<Box<Watch>>,
     pub(super) trace_rate: Bucket,
-}
-
-/// The destinations of the plain packets of a burst, as lookups take them.
-#[derive(Debug, Default)]
-struct Columns {
-    v4: Vec<u32>,
-    v6: Vec<u128>,
-    /// A bit for each plain packet of IPv4, and of IPv6.
-    is_v4: u64,
-    is_v6: u64,
-    /// VRF of all of them, and whether their interface has uRPF.
-    vrf: usize,
-    urpf: bool,
-}
-
-impl Columns {
-    fn new() -> Self {
-        Self { v4: vec![0; BURST], v6: vec![0; BURST], ..Self::default() }
-    }
 }
 
 /// Frames that were sent by one port after another: counters are added to once for all of them.
@@ -191,47 +154,6 @@ impl Tally {
         counters[self.port].sent_bytes.add(self.bytes);
         self.forwarded += self.frames;
         (self.frames, self.bytes) = (0, 0);
-    }
-}
-
-/// Rules, and a worker's counters of them.
-#[derive(Debug)]
-pub(super) struct Rules {
-    pub(super) set: Arc<RuleSet>,
-    pub(super) counts: Arc<WorkerCounts>,
-    /// The rules that each packet of a burst passes.
-    burst: BurstRows,
-}
-
-impl Rules {
-    /// Finds the rules that the packets of a burst pass.
-    #[inline]
-    fn pass(&mut self, io: &mut impl Io, items: &[Item]) {
-        // Places are those of items, because the decision comes later, by the item's number.
-        self.burst.clear();
-        for (place, item) in items.iter().enumerate() {
-            let frame = io.frame(item.index);
-            let packet = &frame.bytes[item.range()];
-            self.burst.put(place, &item.fields(packet, &frame.offload, None));
-        }
-        self.set.pass(&mut self.burst);
-    }
-
-    /// Takes up the rules of a fabric. Counters go on while the rules are the same.
-    fn take_up(place: &mut Option<Self>, set: Option<&Arc<RuleSet>>) {
-        let is_same = match (&place, set) {
-            (Some(rules), Some(set)) => Arc::ptr_eq(&rules.set, set),
-            (None, None) => true,
-            _ => false,
-        };
-        if !is_same {
-            let own = |set: &Arc<RuleSet>| Self {
-                set: Arc::clone(set),
-                counts: set.join(),
-                burst: set.burst_rows(),
-            };
-            *place = set.map(own);
-        }
     }
 }
 
@@ -378,14 +300,12 @@ impl Worker {
             // Taken out for both passes, because packets borrow them while the rest of the worker changes.
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
             let watched = self.watch.is_some() && self.begin_watch(received, now_ns);
-            let count = self.sort(io, &fabric, &mut items, port, (received, watched), now_ns);
-            self.look_up(&items[..count]);
-            // The whole burst at once, because a lookup then hides the memory latency of another.
-            if let Some(rules) = &mut self.forward_rules {
-                rules.pass(io, &items[..count]);
+            // Two copies of both passes, because rules would cost packets registers even where there are none.
+            let frames = (port, received, watched);
+            match self.forward_rules {
+                None => self.pass_burst::<false>(io, &fabric, &mut items, frames, now_ns),
+                Some(_) => self.pass_burst::<true>(io, &fabric, &mut items, frames, now_ns),
             }
-            self.exits.refresh(&self.shared.neighbours);
-            self.route_all(io, &fabric, port, &items[..count], watched, now_ns);
             self.items = items;
         }
         if self.pending.len() > 0
@@ -395,6 +315,26 @@ impl Worker {
         }
         io.finish();
         received
+    }
+
+    /// Runs both passes. Without `RULES`, they have no code for rules of forwarding, so that these cost nothing.
+    #[inline]
+    fn pass_burst<const RULES: bool>(
+        &mut self,
+        io: &mut impl Io,
+        fabric: &Fabric,
+        items: &mut [Item],
+        (port, received, watched): (usize, usize, bool),
+        now_ns: u64,
+    ) {
+        let count = self.sort::<RULES>(io, fabric, items, port, (received, watched), now_ns);
+        self.look_up(&items[..count]);
+        // The whole burst at once, because a lookup then hides the memory latency of another.
+        if let Some(rules) = &mut self.forward_rules {
+            rules.pass(io, &items[..count], &self.plain);
+        }
+        self.exits.refresh(&self.shared.neighbours);
+        self.route_all::<RULES>(io, fabric, port, &items[..count], watched, now_ns);
     }
 
     /// Passes frames to the other port of a pair, without rules and lookups.
@@ -430,10 +370,10 @@ impl Worker {
         }
     }
 
-    /// Runs the first pass. Returns the number of items to look up.
+    /// Runs the first pass. Returns the number of items to look up. Fields that rules alone test are read with `RULES`.
     // A function of its own, like the second pass, because both need all registers.
     #[inline(never)]
-    fn sort(
+    fn sort<const RULES: bool>(
         &mut self,
         io: &mut impl Io,
         fabric: &Fabric,
@@ -452,13 +392,13 @@ impl Worker {
             bytes += frame.bytes.len() as u64;
             // An item that is not routed is overwritten by the next frame.
             let item = &mut items[count];
-            match read_plain(&entry, fabric, index, &frame, item) {
+            match read_plain::<RULES>(&entry, fabric, index, &frame, item) {
                 Some(Plain::V4) => {
-                    plain.v4[count] = item.destination as u32;
+                    plain.put::<RULES>(count, item, Plain::V4);
                     is_v4 |= 1 << count;
                 }
                 Some(Plain::V6) => {
-                    plain.v6[count] = item.destination;
+                    plain.put::<RULES>(count, item, Plain::V6);
                     is_v6 |= 1 << count;
                 }
                 None if self.sort_other(io, fabric, item, (port, index), watched, now_ns) => {}
@@ -488,6 +428,7 @@ impl Worker {
         // First, because most packets are routed, and are watched when their route is known.
         if let Ok(Class::Route) = class {
             item.plain = item.is_plain(fabric, &frame.offload);
+            item.read_word(frame.bytes);
             return true;
         }
         let sight = if watched { self.sight_unrouted(io, item, (index, class), now_ns) } else { None };
@@ -584,7 +525,7 @@ impl Worker {
 
     /// Runs the second pass.
     #[inline(never)]
-    fn route_all(
+    fn route_all<const RULES: bool>(
         &mut self,
         io: &mut impl Io,
         fabric: &Fabric,
@@ -595,7 +536,10 @@ impl Worker {
     ) {
         let mut tally = Tally::default();
         for (number, item) in items.iter().enumerate() {
-            if watched || !item.plain || !self.pass_on(io, fabric, port, (number, item), &mut tally, now_ns) {
+            if watched
+                || !item.plain
+                || !self.pass_on::<RULES>(io, fabric, port, (number, item), &mut tally, now_ns)
+            {
                 self.route_other(io, fabric, port, (number, item), watched, now_ns);
             }
         }
@@ -606,7 +550,7 @@ impl Worker {
     /// Forwards a plain packet by an exit that is known. Returns `false`, with nothing done, if none is: [`route`](Self::route) has all
     /// the rules.
     #[inline(always)]
-    fn pass_on(
+    fn pass_on<const RULES: bool>(
         &mut self,
         io: &mut impl Io,
         fabric: &Fabric,
@@ -634,7 +578,8 @@ impl Worker {
             self.refuse(io, port, item, refused, now_ns);
             return true;
         }
-        if let Some(rules) = &self.forward_rules
+        if RULES
+            && let Some(rules) = &self.forward_rules
             && let Err(refused) = filter(rules, io, (number, item), exit.interface, now_ns)
         {
             self.refuse(io, port, item, refused, now_ns);
@@ -732,33 +677,6 @@ impl Worker {
 #[inline(never)]
 fn member(fabric: &Fabric, io: &mut impl Io, item: &Item, route: NextHop) -> Option<u32> {
     fabric.member(route.id(), || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()])))
-}
-
-/// Applies the rules for packets that are forwarded, by an interface. Packets that a route discards are not about to leave, so no rule
-/// judges them.
-#[inline]
-fn filter(
-    rules: &Rules,
-    io: &mut impl Io,
-    (number, item): (usize, &Item),
-    out: u16,
-    now_ns: u64,
-) -> Result<(), Refused> {
-    refusal(rules.set.judge((&rules.burst, number), out, &rules.counts, |rule| {
-        let frame = io.frame(item.index);
-        let packet = item.fields(&frame.bytes[item.range()], &frame.offload, Some(out));
-        rules.set.note(rule, &packet, now_ns);
-    }))
-}
-
-/// Returns whether an action lets a packet go on.
-#[inline]
-pub(super) fn refusal(action: Action) -> Result<(), Refused> {
-    match action {
-        Action::Permit | Action::Count => Ok(()),
-        Action::Deny => Err(DropReason::FilterDeny.into()),
-        Action::Reject => Err(Refused::telling(DropReason::FilterReject, Problem::Prohibited)),
-    }
 }
 
 /// Checks whether a packet may be forwarded, by its source address, by the interface on which it was received, and by its options.
