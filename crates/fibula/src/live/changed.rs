@@ -13,14 +13,17 @@ use crate::rib::{Rib, Sole};
 
 use super::options::TableError;
 
+/// The bits of a place, below those of a length: a list never has as many prefixes.
+const PLACE_BITS: u32 = 56;
+
 /// The changed prefixes, each once and ascending.
 #[derive(Debug)]
 pub(super) struct ChangedPrefixes<K> {
     prefixes: Vec<Prefix<K>>,
     /// The only route of each prefix, where that is known.
     soles: Vec<Option<Sole>>,
-    /// Places in the list that is sorted, each after a number by which to sort.
-    order: Vec<(u64, u32)>,
+    /// Addresses, and lengths with places in the list below them: the same numbers for both families, so that one sort is compiled.
+    order: Vec<(u128, u64)>,
 }
 
 impl<K> Default for ChangedPrefixes<K> {
@@ -41,16 +44,19 @@ impl<K: Key> ChangedPrefixes<K> {
         reserve(&mut self.prefixes, changed.len())?;
         reserve(&mut self.soles, changed.len())?;
         reserve(&mut self.order, changed.len())?;
-        self.order.extend(changed.iter().zip(0..).map(|(&prefix, at)| (rank(prefix), at)));
-        // A number and a place are moved faster than a prefix and its route.
-        self.order.sort_unstable_by(|(left, one), (right, other)| {
-            left.cmp(right).then_with(|| changed[*one as usize].cmp(&changed[*other as usize]))
-        });
+        self.order.extend(
+            changed
+                .iter()
+                .zip(0u64..)
+                .map(|(prefix, at)| (prefix.addr().to_bits(), u64::from(prefix.len()) << PLACE_BITS | at)),
+        );
+        self.order.sort_unstable();
         // The last prefix that no other contains.
         let mut outermost: Option<(usize, Prefix<K>)> = None;
-        for &(_, at) in &self.order {
-            let prefix = changed[at as usize];
-            let mut sole = soles.get(at as usize).copied().flatten();
+        for &(_, low) in &self.order {
+            let at = (low & ((1 << PLACE_BITS) - 1)) as usize;
+            let prefix = changed[at];
+            let mut sole = soles.get(at).copied().flatten();
             match outermost {
                 Some((around, outer)) if outer.covers(prefix) => {
                     // Either change may have come first, and the walk of the first did not see the other.
@@ -77,15 +83,6 @@ impl<K: Key> ChangedPrefixes<K> {
     /// Returns the routes after the call, which answer for changed prefixes without a walk where that is possible.
     pub(super) fn routes<'a>(&'a self, rib: &'a Rib<K>) -> ChangedRoutes<'a, K> {
         ChangedRoutes { rib, changed: self, last: Cell::new(0) }
-    }
-}
-
-/// Returns a number that ascends with prefixes. Long prefixes may have the same one.
-fn rank<K: Key>(prefix: Prefix<K>) -> u64 {
-    let bits = prefix.addr().to_bits();
-    match K::BITS.checked_sub(64) {
-        Some(rest) => (bits >> rest) as u64,
-        None => (bits as u64) << (64 - K::BITS),
     }
 }
 

@@ -264,7 +264,7 @@ fn a_tree_of_two_tables_is_not_changed_for_one_of_them() {
     {
         let (middle, half) = (0x2001u128 << 112 | 1 << (128 - depth), 1u128 << (127 - depth));
         let mut rib = Rib::new(Limits::default());
-        let mut insert = |rib: &mut Rib<u128>, bits, len, id| {
+        let insert = |rib: &mut Rib<u128>, bits, len, id| {
             let prefix = Prefix::masked(bits, len).unwrap();
             rib.insert(Route::new(prefix, NextHop::new(id).unwrap())).unwrap();
             prefix
