@@ -91,7 +91,7 @@ enum MeasureProgram {
         #[arg(value_name = "FILE")]
         table: String,
         /// Number of changes
-        #[arg(value_name = "CHANGES", default_value_t = 1_000_000)]
+        #[arg(value_name = "COUNT", default_value_t = 1_000_000)]
         changes: usize,
         /// The engine [default: that of live tables]
         #[arg(value_name = "ENGINE", value_parser = engine(), hide_possible_values = true)]
