@@ -15,7 +15,7 @@ use fibula_workload::replay::{self, Plan, Rate};
 use super::{Outcome, cpu_ns};
 
 pub(super) fn run(file: &str, changes: usize, engine: Option<&str>, rounds: Option<usize>) -> Outcome {
-    let Loaded { table, routes, options } = load(file, engine)?;
+    let LoadedTable { table, routes, options } = load(file, engine)?;
     if let Some(rounds) = rounds {
         return alone(&table, &routes, changes, rounds);
     }
@@ -55,7 +55,7 @@ pub(super) fn run(file: &str, changes: usize, engine: Option<&str>, rounds: Opti
 }
 
 /// A live table, its routes, and what it was made with.
-struct Loaded {
+struct LoadedTable {
     table: Table,
     routes: Vec<(IpPrefix, NextHop)>,
     options: Options,
@@ -63,7 +63,7 @@ struct Loaded {
 
 /// Returns a live table of the family that has more routes in the file, and its routes. The engine serves that family; the other
 /// is empty.
-fn load(file: &str, engine: Option<&str>) -> Outcome<Loaded> {
+fn load(file: &str, engine: Option<&str>) -> Outcome<LoadedTable> {
     let ribs = Loader::new(LoadOptions::default()).load(file)?.ribs;
     let mut options = Options::default();
     let (ribs, routes) = if ribs.v4.len() > ribs.v6.len() {
@@ -79,7 +79,7 @@ fn load(file: &str, engine: Option<&str>) -> Outcome<Loaded> {
         let routes = routes(&ribs.v6);
         (DualRib::new(Rib::default(), ribs.v6), routes)
     };
-    Ok(Loaded { table: Table::from_routes(ribs, options)?, routes, options })
+    Ok(LoadedTable { table: Table::from_routes(ribs, options)?, routes, options })
 }
 
 /// Changes in one call of the writer.
