@@ -56,7 +56,7 @@ pub(crate) trait BurstPackets {
     /// Returns the code point of a packet.
     fn dscp(&mut self, place: usize) -> u8;
 
-    /// Returns the field of a packet that tells fragments apart.
+    /// Returns the fragment bits of a packet that rules test.
     fn fragment(&self, place: usize) -> u8;
 }
 

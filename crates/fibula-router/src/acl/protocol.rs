@@ -1,4 +1,4 @@
-//! What a packet's family and protocol say of rules: the first row of each packet, and the fields above IP that it can have.
+//! A packet's family and protocol choose the first row of its rules, and say which fields above IP it can have.
 
 use super::RuleError;
 use super::dimension::{ABSENT, Numbers, Rows};

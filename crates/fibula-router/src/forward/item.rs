@@ -116,7 +116,7 @@ impl Item {
         }
     }
 
-    /// Returns the field of rules that tells fragments apart.
+    /// Returns the fragment bits that rules test.
     #[inline]
     pub(super) fn fragment_field(&self) -> u8 {
         let dont = !self.v6 && self.dont_fragment;

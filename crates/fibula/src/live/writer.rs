@@ -291,7 +291,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Moves units towards the beginning of their arrays, and looks at so many entries of each family. Moves that fail are left for
+    /// Moves units towards the beginning of their arrays. In each family it looks at this many entries. A move that fails is tried again
     /// later.
     pub(super) fn tidy(&mut self, domain: &Domain, entries: Dual<usize, usize>) {
         let Dual { v4, v6 } = &mut self.families;

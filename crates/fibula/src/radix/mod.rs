@@ -532,7 +532,7 @@ impl<K: Key> RadixTree<K> {
 struct ChangedNode {
     /// The next hop that it had.
     before: Option<NextHop>,
-    /// Whether there are no routes inside it.
+    /// Whether it has no routes inside.
     is_leaf: bool,
     /// The last node with a route above it, from where the walk began; the root if there is none.
     cover: u32,

@@ -3,8 +3,8 @@
 //! Random routes of the table are removed and added again, in calls of 1 and 64 changes, with no reader, with one that looks
 //! up random addresses of the table in batches of 256, and at a rate of a million changes a second.
 //!
-//! With rounds, there are no readers, and the processor time of a change is printed: of calls of 64 changes, of one change, and of 64 changes
-//! at once for new pins. Each round has random routes of its own; the median of the rounds is printed.
+//! With `--rounds`, changes are measured alone, without a reader: the processor time of a change in calls of 64, in calls of one, and in
+//! `apply_atomic` with 64. Each round takes other random routes, and the median of all rounds is printed.
 
 use fibula::live::{Options, Table};
 use fibula::net::{Change, Dual, IpPrefix, Key, NextHop, Route};

@@ -96,7 +96,7 @@ enum MeasureProgram {
         /// The engine [default: that of live tables]
         #[arg(value_name = "ENGINE", value_parser = engine(), hide_possible_values = true)]
         engine: Option<String>,
-        /// The processor time of a change without readers, in so many rounds
+        /// Measure the processor time of a change without readers, in this many rounds
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
         rounds: Option<u32>,
     },

@@ -12,23 +12,12 @@ use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS, fetch_at};
 
 use super::build::PADDING;
 use super::ground::{AHEAD, Edit, Ground, LEVELS, LINES, TABLES};
-use super::layout::{ALONE, BELOW, LEAF_INTERVALS, SHIFT, cut, head, window};
+use super::layout::{ALONE, BELOW, LEAF_INTERVALS, SHIFT, head, window};
 use super::plan::Intervals;
-use super::reach::Path;
+use super::reach::{Path, TableSlots};
 use super::scalar::place;
 use super::storage::{BLOCK, PlantError, TreeStorage};
 use super::update::{Editor, sweep};
-
-/// The slots of a table, one of which leads to a tree.
-#[derive(Debug, Clone, Copy)]
-struct TableSlots {
-    slot: u32,
-    /// The first and the last one of the table.
-    places: [u32; 2],
-    /// The first upper part of the table, and the number of bits that differ within a slot.
-    first: u64,
-    bits: u32,
-}
 
 /// Counts the keys below a window.
 pub(super) fn below(keys: &[u32], window: u32) -> usize {
@@ -68,11 +57,10 @@ impl<K: Key> Ground<K> {
     }
 
     /// Returns the first and the last upper part that lead to a tree, if all between them do too.
-    fn reach(&self, tree: u32, TableSlots { slot, places, first, bits }: TableSlots) -> Option<[u64; 2]> {
-        let run = self.run(slot, places);
-        let start = |slot: u32| first + (u64::from(slot - places[0]) << bits);
+    fn reach(&self, tree: u32, slots: TableSlots) -> Option<[u64; 2]> {
+        let run = self.run(slots.slot, slots.places);
         // Slots of other tables may lead to the tree, too. Its ends are then not known here.
-        (run[1] - run[0] + 1 == self.uses(tree)).then(|| [start(run[0]), start(run[1] + 1) - 1])
+        (run[1] - run[0] + 1 == self.uses(tree)).then(|| slots.uppers(run))
     }
 
     /// Prepares a value of a leaf.
@@ -168,19 +156,16 @@ impl<K: Key> Editor<K> {
         path: &Path,
         after: &dyn Routes<K>,
     ) -> Result<bool, OutOfMemory> {
-        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
-        let region = Ground::<K>::region(upper, path.depth(slots - 1));
-        if last > region[1] {
+        let slots = path.slots::<K>(upper);
+        if last > slots.uppers(slots.places)[1] {
             return Ok(false);
         }
-        let (slot, tree) = (path.places[slots], path.words[slots]);
-        let [_, last_slot] = Ground::<K>::places(slots, entry, [upper, last]);
-        if (slot + 1..=last_slot).any(|at| self.ground.word(at) != tree) {
+        let tree = path.words[LEVELS - 1];
+        let [_, last_slot] = Ground::<K>::places(LEVELS - 1, path.words[LEVELS - 2], [upper, last]);
+        if (slots.slot + 1..=last_slot).any(|at| self.ground.word(at) != tree) {
             return Ok(false);
         }
-        let places = Ground::<K>::places(slots, entry, region);
-        let bits = cut::<K>().upper - path.slot_depth();
-        self.set_span([upper, last], tree, TableSlots { slot, places, first: region[0], bits }, after)
+        self.set_span([upper, last], tree, slots, after)
     }
 
     /// Prepares the values of a span in a tree, if nothing else has to change.
@@ -216,14 +201,9 @@ impl<K: Key> Editor<K> {
         path: &Path,
         after: &dyn Routes<K>,
     ) -> Result<Option<u64>, PlantError> {
-        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
-        let region = Ground::<K>::region(self.spans[span][0], path.depth(slots - 1));
-        let places = Ground::<K>::places(slots, entry, region);
-        let bits = cut::<K>().upper - path.slot_depth();
-        let (slot, tree) = (path.places[slots], path.words[slots]);
-        let run = self.ground.run(slot, places);
-        let start = |slot: u32| region[0] + (u64::from(slot - places[0]) << bits);
-        let last = start(run[1] + 1) - 1;
+        let (slots, tree) = (path.slots::<K>(self.spans[span][0]), path.words[LEVELS - 1]);
+        let run = self.ground.run(slots.slot, slots.places);
+        let [first, last] = slots.uppers(run);
         let (line, leaves) = (tree / LINE_UNITS, self.ground.leaves(tree));
         // Objects belong to one tree, so a tree with objects is not copied.
         if (1..=leaves).any(|leaf| self.ground.objects(&self.ground.line(line + leaf)).is_some()) {
@@ -233,7 +213,6 @@ impl<K: Key> Editor<K> {
             self.ground.edits.is_empty(),
             "with copies, nothing is stored in leaves that readers see"
         );
-        let slots = TableSlots { slot, places, first: region[0], bits };
         for at in span..self.spans.len() {
             let span = self.spans[at];
             if span[0] > last {
@@ -258,7 +237,7 @@ impl<K: Key> Editor<K> {
         for slot in run[0]..=run[1] {
             self.ground.store(slot, copy * LINE_UNITS, true)?;
         }
-        self.ground.budget.push(&mut self.marks, (start(run[0]), mark))?;
+        self.ground.budget.push(&mut self.marks, (first, mark))?;
         Ok(Some(last))
     }
 }

@@ -1,4 +1,4 @@
-//! Changes inside one leaf that begin or end inside its intervals: a copy of the tree has that leaf anew.
+//! Changes inside one leaf that begin or end inside its intervals. The tree is copied, and the leaf is made from its new intervals.
 //!
 //! A leaf that has no room for more intervals becomes two, as long as the tree then has few more leaves than it needs. Otherwise the tree
 //! is replanted, which fills its leaves and joins equal neighbours.
@@ -9,7 +9,7 @@ use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
 use super::build::PADDING;
 use super::ground::{Ground, LEVELS};
 use super::in_leaf::below;
-use super::layout::{BELOW, LEAF_INTERVALS, LEAVES, cut, window};
+use super::layout::{BELOW, LEAF_INTERVALS, LEAVES, window};
 use super::plan::Intervals;
 use super::reach::Path;
 use super::storage::{BLOCK, PlantError, TreeStorage, put_halves};
@@ -158,14 +158,10 @@ impl<K: Key> Editor<K> {
         path: &Path,
         after: &dyn Routes<K>,
     ) -> Result<Option<u64>, PlantError> {
-        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
         let [first, last] = self.spans[span];
-        let region = Ground::<K>::region(first, path.depth(slots - 1));
-        let places = Ground::<K>::places(slots, entry, region);
-        let bits = cut::<K>().upper - path.slot_depth();
-        let run = self.ground.run(path.places[slots], places);
-        let start = |slot: u32| region[0] + (u64::from(slot - places[0]) << bits);
-        let whole = [start(run[0]), start(run[1] + 1) - 1];
+        let slots = path.slots::<K>(first);
+        let run = self.ground.run(slots.slot, slots.places);
+        let whole = slots.uppers(run);
         let is_before = |span: &[u64; 2]| span[1] < whole[0];
         // Alone, because the copy would need other spans too, and some of them may be stored in leaves already.
         if last > whole[1]
@@ -175,7 +171,8 @@ impl<K: Key> Editor<K> {
             return Ok(None);
         }
         let mark = self.ground.mark();
-        let Some(copy) = self.with_span(path.words[slots] / LINE_UNITS, [first, last], whole, after)? else {
+        let Some(copy) = self.with_span(path.words[LEVELS - 1] / LINE_UNITS, [first, last], whole, after)?
+        else {
             return Ok(None);
         };
         for slot in run[0]..=run[1] {

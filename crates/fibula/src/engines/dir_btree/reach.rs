@@ -32,8 +32,40 @@ impl Path {
         self.depths[level..=last].iter().copied().min().unwrap_or(0)
     }
 
-    pub(super) fn slot_depth(&self) -> u32 {
-        self.depths[LEVELS - 1]
+    /// Returns the slots of the table that the path to an upper part ends in.
+    pub(super) fn slots<K: Key>(&self, upper: u64) -> TableSlots {
+        let level = LEVELS - 1;
+        let region = Ground::<K>::region(upper, self.depth(level - 1));
+        TableSlots {
+            slot: self.places[level],
+            places: Ground::<K>::places(level, self.words[level - 1], region),
+            first: region[0],
+            bits: cut::<K>().upper - self.depths[level],
+        }
+    }
+}
+
+/// The slots of a table, one of which leads to a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TableSlots {
+    pub(super) slot: u32,
+    /// The first and the last one of the table.
+    pub(super) places: [u32; 2],
+    /// The first upper part of the table.
+    first: u64,
+    /// The number of bits that differ within a slot.
+    pub(super) bits: u32,
+}
+
+impl TableSlots {
+    /// Returns the first upper part of a slot.
+    pub(super) fn start(&self, slot: u32) -> u64 {
+        self.first + (u64::from(slot - self.places[0]) << self.bits)
+    }
+
+    /// Returns the first and the last upper part of some slots.
+    pub(super) fn uppers(&self, [first, last]: [u32; 2]) -> [u64; 2] {
+        [self.start(first), self.start(last + 1) - 1]
     }
 }
 

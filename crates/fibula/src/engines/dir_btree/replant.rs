@@ -4,8 +4,7 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::net::{Key, Routes};
 
 use super::build::tree;
-use super::ground::{Ground, LEVELS};
-use super::layout::{LEAF_INTERVALS, TREE_INTERVALS, cut};
+use super::layout::{LEAF_INTERVALS, TREE_INTERVALS};
 use super::plan::Intervals;
 use super::reach::Path;
 use super::storage::{BLOCK, PlantError};
@@ -23,14 +22,11 @@ impl<K: Key> Editor<K> {
         path: &Path,
         after: &dyn Routes<K>,
     ) -> Result<Option<u64>, PlantError> {
-        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
-        let region = Ground::<K>::region(upper, path.depth(slots - 1));
-        let [first, last] = Ground::<K>::places(slots, entry, region);
-        let slot_bits = cut::<K>().upper - path.slot_depth();
-        let start = |slot: u32| region[0] + (u64::from(slot - first) << slot_bits);
-        let run = self.run([first, last], path.places[slots], start)?;
-        let whole = [start(run[0]), start(run[1] + 1) - 1];
-        self.splice(whole, slot_bits, after)?;
+        let slots = path.slots::<K>(upper);
+        let start = |slot| slots.start(slot);
+        let run = self.run(slots.places, slots.slot, start)?;
+        let whole = slots.uppers(run);
+        self.splice(whole, slots.bits, after)?;
         let mut planted = core::mem::take(&mut self.planted);
         planted.clear();
         let outcome =

@@ -180,6 +180,8 @@ impl<K: Key> Editor<K> {
                 } + 1;
             }
         }
+        // Of other changes nothing is fetched yet.
+        self.fetched = 0;
         Ok(self.ground.seal()?)
     }
 
@@ -250,18 +252,16 @@ impl<K: Key> Editor<K> {
 
     /// Prepares the move of the next tree, if there is room before it.
     fn move_next(&mut self) -> Result<(), OutOfMemory> {
-        let slots = LEVELS - 1;
         let path = self.ground.path(self.cursor);
-        let level = path.alone.unwrap_or(slots - 1);
-        let region = Ground::<K>::region(self.cursor, path.depth(level));
-        let mut next = region[1] + 1;
-        if path.alone.is_none() {
-            let [first, last] = Ground::<K>::places(slots, path.words[slots - 1], region);
-            let run = self.ground.run(path.places[slots], [first, last]);
-            next = region[0] + (u64::from(run[1] + 1 - first) << (cut::<K>().upper - path.slot_depth()));
+        let next = if let Some(level) = path.alone {
+            Ground::<K>::region(self.cursor, path.depth(level))[1] + 1
+        } else {
+            let slots = path.slots::<K>(self.cursor);
+            let run = self.ground.run(slots.slot, slots.places);
             let lines = &self.ground.units[LINES];
             self.ground.move_tree(run, lines.end() - lines.free_elements())?;
-        }
+            slots.start(run[1] + 1)
+        };
         self.cursor = if next >> cut::<K>().upper == 0 { next } else { 0 };
         Ok(())
     }
