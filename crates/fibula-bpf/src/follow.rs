@@ -1,12 +1,13 @@
 //! Follows a table: every word that it stores is stored in the maps, in its order.
 
 use core::time::Duration;
-use std::fs::File;
-use std::io::Write as _;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fibula::Table;
 use fibula::live::{Listener, Reader, Rooms, Stored, Structure};
@@ -47,7 +48,7 @@ impl Order {
         if shared.stores.fetch_add(1, Ordering::Relaxed) < most {
             return;
         }
-        let mut out = std::io::stdout();
+        let mut out = io::stdout();
         let _ = out.write_all(b"halted\n").and_then(|()| out.flush());
         loop {
             thread::park();
@@ -109,6 +110,30 @@ impl Shared {
     }
 }
 
+/// How long a follower waits for those who only ask whether somebody follows: they hold their lock for microseconds.
+const ASKED: Duration = Duration::from_secs(1);
+
+/// Returns the lock that the one follower of a folder of pins holds, or `None` if another process has it.
+///
+/// Whoever asks for the state of maps takes the lock shared for a moment, which is no reason to refuse a follower.
+fn claim(folder: &Path) -> io::Result<Option<File>> {
+    let begin = Instant::now();
+    loop {
+        let lock = File::open(folder)?;
+        match lock.try_lock() {
+            Ok(()) => return Ok(Some(lock)),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let is_followed = lock.try_lock_shared().is_err();
+        drop(lock);
+        if is_followed || begin.elapsed() > ASKED {
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Between heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 
@@ -123,13 +148,13 @@ impl Follower {
         for maps in &tables {
             let folder = maps.maps.pin.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(folder) = folder {
-                let file = File::open(&folder)
-                    .map_err(|error| BpfError::system(folder.display().to_string(), error))?;
-                if file.try_lock().is_err() {
+                let lock =
+                    claim(&folder).map_err(|error| BpfError::system(folder.display().to_string(), error))?;
+                let Some(lock) = lock else {
                     let process = maps.state().follower;
                     return Err(BpfError::Busy { path: folder, process });
-                }
-                locks.push(file);
+                };
+                locks.push(lock);
             }
         }
         let shared = Arc::new(Shared {
@@ -403,7 +428,7 @@ impl Listener for Ear {
         let Some((array, first)) = ear.place(stored) else {
             ear.is_foreign = true;
             let said = format!("array {} of {}", stored.array, ear.maps.options.engine.name());
-            shared.fail(BpfError::system(said, std::io::ErrorKind::StorageFull.into()));
+            shared.fail(BpfError::system(said, io::ErrorKind::StorageFull.into()));
             return;
         };
         let bytes = stored.words.word_bytes();

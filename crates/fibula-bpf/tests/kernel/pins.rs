@@ -112,6 +112,23 @@ fn refused() -> Result<(), Failure> {
     let asking = fs::File::open(&pins)?;
     asking.try_lock_shared().map_err(std::io::Error::from)?;
     assert!(!maps.state().is_followed);
+    // Nor does it keep one away that starts meanwhile, unless it never ends.
+    let table = table_of(&rib_of::<u128>([]), Engine::DirBtree)?;
+    let begin = Instant::now();
+    std::thread::scope(|scope| -> Result<(), Failure> {
+        let asked = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(asking);
+            begin.elapsed()
+        });
+        let follower = maps.clone().follow(&table)?;
+        assert!(asked.join().is_ok_and(|asked| asked <= begin.elapsed()));
+        drop(follower);
+        Ok(())
+    })?;
+    let asking = fs::File::open(&pins)?;
+    asking.try_lock_shared().map_err(std::io::Error::from)?;
+    assert!(message(maps.clone().follow(&table).map(drop)).contains("follows a table there"));
     drop(asking);
     // A folder is refused if one of its maps belongs to another table.
     let other = BpfTable::create(&Options::of(Engine::Dir18Lines))?;
