@@ -78,6 +78,7 @@ pub use program::Program;
 pub use record::{FamilyInfo, Record, RecordError, SCHEMA, TableInfo};
 pub use row::Row;
 pub use runner::{BenchError, Progress, run};
+pub use sources::{Measures, Scope};
 
 #[cfg(test)]
 mod tests;

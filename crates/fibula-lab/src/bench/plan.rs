@@ -23,6 +23,7 @@ use fibula::simd::Isa;
 use serde::{Deserialize, Serialize};
 
 use super::contestant::Standing;
+use super::sources::{Measures, Scope};
 
 /// A plan of measurements: every engine with all kinds of traffic, batch lengths and numbers of threads.
 ///
@@ -54,6 +55,10 @@ pub struct Plan {
     pub runs: usize,
     /// Seconds to spend on all timed runs together. Building, checking and warming up come on top.
     pub seconds: f64,
+}
+
+impl Measures for Plan {
+    const SCOPE: Scope = Scope::Lookups;
 }
 
 impl Default for Plan {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Plan;
 use super::program::Program;
 use super::row::Row;
-use super::sources::{self, Digests};
+use super::sources::{self, Digests, Measures};
 use fibula_workload::machine::{Machine, slug};
 
 /// A benchmark record: the results for one table on one machine, with everything they depend on. Those of lookups have a
@@ -66,7 +66,7 @@ pub struct FamilyInfo {
     pub next_hops: usize,
 }
 
-impl<P, R> Record<P, R> {
+impl<P: Measures, R> Record<P, R> {
     /// Makes a record of rows that this program has just measured on this machine, with a table of these sizes.
     #[must_use]
     pub fn with_sizes(date: &str, name: &str, families: Vec<FamilyInfo>, plan: P, rows: Vec<R>) -> Self {
@@ -77,7 +77,7 @@ impl<P, R> Record<P, R> {
             recorded: None,
             machine: Machine::this(),
             program: Program::this(),
-            sources: sources::today().clone(),
+            sources: sources::today(P::SCOPE).clone(),
             plan,
             rows,
         }
@@ -100,13 +100,13 @@ impl Record {
     }
 }
 
-impl<P, R> Record<P, R> {
+impl<P: Measures, R> Record<P, R> {
     /// Returns whether it is out of date for an engine of today: the code that the engine is made of was another, or is not known.
     #[must_use]
     pub fn is_stale(&self, engine: &str) -> bool {
         // Before a colon, the name of a variant is that of its engine.
         let kind = engine.split(':').next().unwrap_or(engine);
-        sources::today().get(kind).is_some_and(|today| self.sources.get(kind) != Some(today))
+        sources::today(P::SCOPE).get(kind).is_some_and(|today| self.sources.get(kind) != Some(today))
     }
 }
 

@@ -1,8 +1,11 @@
-//! The code of each engine at the time of its measurement: a digest of its own files and of those that it uses. A record with these digests
-//! lists the engines that have changed since. Comments, white space, imports, tests, and the names and folders of files do not count.
+//! The code of each engine at the time of its measurement: a digest of its files and of those that they use. A record with these digests
+//! lists the engines that have changed since. Comments, white space, imports, tests, and the names and folders of files do not count, nor
+//! does, for a record of lookups, what only changes in place use.
 //!
-//! A file outside an engine's folder is one that it uses when the engine, or another file that it uses, names one of the items that
-//! the file defines. Names that two files define count for both: rather is an engine marked too early than too late.
+//! Of an engine's folder, [`FIRST`] are the files where lookups and builds begin. They use another file of a folder when one of them, or
+//! another file that they use, names its module and one of the items that it defines, or defines a type that it extends with an `impl`;
+//! and a file that engines share when they name one of its items. Names that two files define count for both: rather is an engine
+//! marked too early than too late. The folder of another engine counts as the engine's own where it is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,6 +21,12 @@ pub(super) const STALE: &str = "†";
 /// The folders whose folders are engines.
 const LISTS: [&str; 2] = ["crates/fibula/src/engines", "crates/fibula-published/src"];
 
+/// The files of an engine's folder where its lookups and its build begin.
+const FIRST: [&str; 6] = ["mod", "layout", "lookup", "kernel", "scalar", "build"];
+
+/// The files of an engine's folder that extend its types with what neither lookups nor builds do.
+const OTHERS: [&str; 3] = ["check", "change", "update"];
+
 /// Code that engines share.
 const SHARED: [&str; 7] = [
     "crates/fibula/src/fib/parts",
@@ -32,17 +41,32 @@ const SHARED: [&str; 7] = [
 /// Digests by the names of engines.
 pub(super) type Digests = BTreeMap<String, String>;
 
+/// What of an engine a record measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Lookups and builds.
+    Lookups,
+    /// Changes too.
+    Changes,
+}
+
+/// A plan of measurements, which says what of an engine they measure.
+pub trait Measures {
+    /// What of an engine a record measures.
+    const SCOPE: Scope;
+}
+
 /// Returns the digests of the checkout that this program was built in; none outside of a checkout.
-pub(super) fn today() -> &'static Digests {
-    static TODAY: OnceLock<Digests> = OnceLock::new();
-    TODAY.get_or_init(|| {
+pub(super) fn today(scope: Scope) -> &'static Digests {
+    static TODAY: [OnceLock<Digests>; 2] = [const { OnceLock::new() }; 2];
+    TODAY[scope as usize].get_or_init(|| {
         let checkout = option_env!("FIBULA_CHECKOUT").map(Path::new);
-        checkout.and_then(|checkout| of(checkout).ok()).unwrap_or_default()
+        checkout.and_then(|checkout| of(checkout, scope).ok()).unwrap_or_default()
     })
 }
 
 /// Returns the digests of the engines of the registry in a checkout.
-fn of(checkout: &Path) -> io::Result<Digests> {
+fn of(checkout: &Path, scope: Scope) -> io::Result<Digests> {
     let mut shared = Vec::new();
     for path in SHARED {
         for file in files(&checkout.join(path))? {
@@ -65,7 +89,9 @@ fn of(checkout: &Path) -> io::Result<Digests> {
         folders.iter().find(|folder| folder.has(&literal)).or_else(|| folders.iter().find(begins))
     };
     let names = entries(fibula_published::ENGINES).into_iter().map(|entry| entry.name);
-    Ok(names.filter_map(|name| Some((name.to_owned(), folder(name)?.digest(&shared)))).collect())
+    Ok(names
+        .filter_map(|name| Some((name.to_owned(), folder(name)?.digest(scope, &folders, &shared))))
+        .collect())
 }
 
 /// An engine's folder.
@@ -82,18 +108,35 @@ impl Folder {
     }
 
     fn has(&self, token: &str) -> bool {
-        self.files.iter().any(|file| file.tokens.iter().any(|one| one == token))
+        self.files.iter().any(|file| file.tokens.contains(token))
     }
 
-    fn digest(&self, shared: &[SourceFile]) -> String {
-        let mut used: Vec<&SourceFile> = self.files.iter().collect();
-        let mut rest: Vec<&SourceFile> = shared.iter().collect();
+    /// Returns the digest of the engine, in a house of these folders and shared files.
+    fn digest(&self, scope: Scope, folders: &[Self], shared: &[SourceFile]) -> String {
+        let (mut used, own): (Vec<&SourceFile>, Vec<_>) = self
+            .files
+            .iter()
+            .partition(|file| scope == Scope::Changes || FIRST.contains(&file.stem.as_str()));
+        let others = folders.iter().filter(|other| !std::ptr::eq(self, *other));
+        let borrowed =
+            others.filter(|other| self.has(&other.name.replace('-', "_"))).flat_map(|other| &other.files);
+        let mut own: Vec<&SourceFile> = own.into_iter().chain(borrowed).collect();
+        let mut shared: Vec<&SourceFile> = shared.iter().collect();
         let mut at = 0;
         while let Some(source) = used.get(at).copied() {
-            let (more, less) = rest.into_iter().partition(|other| source.names(other));
-            used.extend::<Vec<&SourceFile>>(more);
-            rest = less;
             at += 1;
+            // The list of an engine's bodies names those of changes too.
+            if scope == Scope::Lookups && source.stem == "mod" {
+                continue;
+            }
+            for (files, uses) in [
+                (&mut own, &SourceFile::uses as &dyn Fn(&SourceFile, &SourceFile) -> bool),
+                (&mut shared, &SourceFile::names),
+            ] {
+                let (more, less) = files.iter().partition::<Vec<&SourceFile>, _>(|other| uses(source, other));
+                used.extend(more);
+                *files = less;
+            }
         }
         // In the order of their contents: a file's name and place do not count.
         let mut digests: Vec<u64> = used.iter().map(|source| source.digest).collect();
@@ -104,26 +147,38 @@ impl Folder {
 
 /// A file's code.
 struct SourceFile {
-    tokens: Vec<String>,
+    /// Its name without the ending.
+    stem: String,
+    tokens: BTreeSet<String>,
     defines: BTreeSet<String>,
+    /// The types of its `impl`s.
+    extends: BTreeSet<String>,
     digest: u64,
 }
 
 impl SourceFile {
     fn read(path: &Path) -> io::Result<Self> {
-        Ok(Self::new(&fs::read_to_string(path)?))
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self::new(stem, &fs::read_to_string(path)?))
     }
 
-    fn new(text: &str) -> Self {
+    fn new(stem: String, text: &str) -> Self {
         let all = tokens(text);
         let defines = defined(&all);
         let code = compiled(&all);
         let digest = hash(code.iter().flat_map(|token| token.bytes().chain([b'\n'])));
-        Self { tokens: all, defines, digest }
+        Self { stem, defines, extends: extended(&all), digest, tokens: all.into_iter().collect() }
     }
 
     fn names(&self, other: &Self) -> bool {
-        self.tokens.iter().any(|token| other.defines.contains(token))
+        other.defines.iter().any(|name| self.tokens.contains(name))
+    }
+
+    /// Returns whether another file of its folder counts with it.
+    fn uses(&self, other: &Self) -> bool {
+        let names = self.tokens.contains(&other.stem) && self.names(other);
+        let is_extended = || !self.defines.is_disjoint(&other.extends);
+        names || !OTHERS.contains(&other.stem.as_str()) && is_extended()
     }
 }
 
@@ -266,10 +321,20 @@ fn item(words: &[&str]) -> usize {
 fn defined(tokens: &[String]) -> BTreeSet<String> {
     const KINDS: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union"];
     let mut names = BTreeSet::new();
-    let (mut depth, mut is_public) = (0, false);
+    let (mut depth, mut is_public, mut is_within) = (0, false, false);
     for (at, token) in tokens.iter().enumerate() {
         let next = |by: usize| tokens.get(at + by).map_or("", String::as_str);
         match token.as_str() {
+            // pub(crate), pub(in ...)
+            "(" if at > 0 && tokens[at - 1] == "pub" => {
+                is_within = true;
+                continue;
+            }
+            ")" if is_within => {
+                is_within = false;
+                continue;
+            }
+            _ if is_within => continue,
             "{" => depth += 1,
             "}" => depth -= 1,
             _ if depth > 0 => continue,
@@ -278,8 +343,8 @@ fn defined(tokens: &[String]) -> BTreeSet<String> {
                 is_public = true;
                 continue;
             }
-            // pub(crate), pub(in ...), and words before `fn`.
-            "(" | ")" | "in" | "crate" | "super" | "self" | "unsafe" | "async" | "extern" | ":" => continue,
+            // Words before `fn`.
+            "unsafe" | "async" | "extern" => continue,
             "const" if next(1) == "fn" => continue,
             kind if is_public && KINDS.contains(&kind) => drop(names.insert(next(1).to_owned())),
             _ => {}
@@ -289,24 +354,57 @@ fn defined(tokens: &[String]) -> BTreeSet<String> {
     names
 }
 
+/// Returns the names of the types that a file's `impl`s are of, outside of all braces.
+fn extended(tokens: &[String]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let (mut depth, mut at) = (0, 0);
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        match token.as_str() {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            "impl" if depth == 0 => {
+                // The last word outside of angle brackets, before `where`.
+                let (mut angles, mut name) = (0, None);
+                while let Some(token) =
+                    tokens.get(at).filter(|token| !matches!(token.as_str(), "{" | "where"))
+                {
+                    match token.as_str() {
+                        "<" => angles += 1,
+                        ">" => angles -= 1,
+                        word if angles == 0 && word.starts_with(char::is_alphabetic) => name = Some(word),
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                names.extend(name.map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn digest(text: &str) -> u64 {
-        SourceFile::new(text).digest
+        SourceFile::new("lookup".to_owned(), text).digest
     }
 
     #[test]
     fn every_engine_has_the_digest_of_its_own_folder() {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let digests = of(&checkout).unwrap();
+        let digests = of(&checkout, Scope::Lookups).unwrap();
         for entry in entries(fibula_published::ENGINES) {
             assert!(digests.contains_key(entry.name), "no folder has the code of {}", entry.name);
         }
         assert_eq!(digests["dxr-16"], digests["dxr-18"]);
         assert_ne!(digests["dir-18-lines"], digests["dir-17-bitmap"]);
-        assert_eq!(&digests, today());
+        assert_eq!(&digests, today(Scope::Lookups));
+        let with_changes = today(Scope::Changes);
+        assert_ne!(digests["dir-btree"], with_changes["dir-btree"]);
     }
 
     #[test]
@@ -321,22 +419,76 @@ mod tests {
 
     #[test]
     fn an_engine_changes_with_the_files_that_it_uses_and_no_others() {
-        let folder = |text: &str| Folder { name: "e".to_owned(), files: vec![SourceFile::new(text)] };
-        let engine = folder("fn lookup() { Ranges::find() }");
-        let parts = |ranges: &str, deep: &str, other: &str| {
-            [
-                format!("pub(crate) struct Ranges; impl Ranges {{ fn find() {{ {ranges} }} }}"),
-                format!("pub const fn deep() -> u32 {{ {deep} }}"),
-                format!("pub struct Other; fn g() {{ {other} }}"),
-            ]
-            .map(|text| SourceFile::new(&text))
+        let folder = |name: &str, files: &[(&str, &str)]| Folder {
+            name: name.to_owned(),
+            files: files.iter().map(|(stem, text)| SourceFile::new((*stem).to_owned(), text)).collect(),
         };
-        let before = engine.digest(&parts("deep()", "1", "1"));
-        assert_eq!(before, engine.digest(&parts("deep()", "1", "2")), "a file that it does not use");
-        assert_ne!(before, engine.digest(&parts("deep()", "2", "1")), "a file that a part uses");
-        assert_ne!(before, engine.digest(&parts("deep() + 1", "1", "1")));
-        let mut moved = parts("deep()", "1", "1");
-        moved.reverse();
-        assert_eq!(before, engine.digest(&moved));
+        // Each file is written with a figure, which another version has otherwise.
+        let digest_in = |scope, changed: &str| {
+            let figure = |file: &str| if file == changed { "2" } else { "1" };
+            let text = |file: &str, text: &str| text.replace("FIGURE", figure(file));
+            let engine = folder(
+                "e",
+                &[
+                    ("mod", &text("mod", "fn bodies() { update::Editor::new(FIGURE) }")),
+                    ("lookup", &text("lookup", "fn lookup() { Ranges::find(FIGURE) }")),
+                    (
+                        "build",
+                        "use super::plan::Plan; use crate::engines::long_name::lookup::leaf; fn build() { leaf() }",
+                    ),
+                    (
+                        "plan",
+                        &text("plan", "pub(in crate::engines) struct Plan; impl Plan { fn of() { FIGURE } }"),
+                    ),
+                    (
+                        "walk",
+                        &text(
+                            "walk",
+                            "impl<K: Key> Walk<K> for super::Plan<K> where K: Ord { fn f() { FIGURE } }",
+                        ),
+                    ),
+                    (
+                        "update",
+                        &text(
+                            "update",
+                            "pub(super) struct Editor; impl InPlace for Plan { fn f() { FIGURE } }",
+                        ),
+                    ),
+                    (
+                        "prepared",
+                        &text("prepared", "pub(super) struct Ranges; impl Editor { fn f() { FIGURE } }"),
+                    ),
+                ],
+            );
+            let borrowed = folder(
+                "long-name",
+                &[
+                    ("lookup", &text("borrowed", "pub(in crate::engines) unsafe fn leaf() { FIGURE }")),
+                    ("kernel", &text("not borrowed", "pub fn own() { FIGURE }")),
+                ],
+            );
+            let stranger = folder("stranger", &[("lookup", &text("stranger", "pub fn leaf() { FIGURE }"))]);
+            let mut shared = [
+                ("ranges", "pub(crate) struct Ranges; impl Ranges { fn find() { deep(FIGURE) } }"),
+                ("deep", "pub const fn deep() -> u32 { FIGURE }"),
+                ("other", "pub struct Other; fn g() { FIGURE }"),
+            ]
+            .map(|(file, code)| SourceFile::new(file.to_owned(), &text(file, code)));
+            if changed == "order" {
+                shared.reverse();
+            }
+            let folders = [engine, borrowed, stranger];
+            folders[0].digest(scope, &folders, &shared)
+        };
+        let digest_with = |changed| digest_in(Scope::Lookups, changed);
+        let before = digest_with("none");
+        for used in ["mod", "lookup", "plan", "walk", "borrowed", "ranges", "deep"] {
+            assert_ne!(before, digest_with(used), "{used}");
+        }
+        for other in ["update", "prepared", "not borrowed", "stranger", "other", "order"] {
+            assert_eq!(before, digest_with(other), "{other}");
+        }
+        assert_ne!(digest_in(Scope::Changes, "none"), digest_in(Scope::Changes, "update"));
+        assert_ne!(digest_in(Scope::Changes, "none"), digest_in(Scope::Changes, "prepared"));
     }
 }

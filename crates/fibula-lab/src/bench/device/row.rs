@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::interval::Interval;
 use crate::bench::lane::round;
 use crate::bench::record::Record;
+use crate::bench::sources::{Measures, Scope};
 
 /// Who looks up, and how addresses and answers are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +75,10 @@ pub struct DevicePlan {
     pub runs: usize,
     /// Seconds for all timed runs together.
     pub seconds: f64,
+}
+
+impl Measures for DevicePlan {
+    const SCOPE: Scope = Scope::Lookups;
 }
 
 impl Default for DevicePlan {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::interval::Interval;
 use crate::bench::lane::round;
 use crate::bench::record::Record;
+use crate::bench::sources::{Measures, Scope};
 
 /// How lookups are divided among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +57,10 @@ pub struct SchedulePlan {
     pub runs: usize,
     /// Seconds for all timed runs together.
     pub seconds: f64,
+}
+
+impl Measures for SchedulePlan {
+    const SCOPE: Scope = Scope::Lookups;
 }
 
 impl Default for SchedulePlan {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::interval::Interval;
 use crate::bench::record::Record;
+use crate::bench::sources::{Measures, Scope};
 
 /// How much is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,10 @@ pub struct UpdatePlan {
     pub build_routes: usize,
     /// Seed of the prefixes.
     pub seed: u64,
+}
+
+impl Measures for UpdatePlan {
+    const SCOPE: Scope = Scope::Changes;
 }
 
 impl Default for UpdatePlan {
