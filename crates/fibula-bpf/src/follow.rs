@@ -111,7 +111,7 @@ impl Shared {
 }
 
 /// How long a follower waits for those who only ask whether somebody follows: they hold their lock for microseconds.
-const ASKED: Duration = Duration::from_secs(1);
+const ASKED: Duration = Duration::from_secs(2);
 
 /// Returns the lock that the one follower of a folder of pins holds, or `None` if another process has it.
 ///
