@@ -75,8 +75,8 @@ In brackets are the instruction set or the batch that was fastest, and the width
 of it; `~` marks a median with an interval wider than 20 %, too noisy to be compared. *Ratios* are compared run by run,
 which noise that slows everything does not change; they have their 95 % intervals. Every answer was compared with an
 oracle's in the same run. Compare only figures of the same table and machine. A record is of the code of its commit, and says
-nothing of what changed since: `git log COMMIT.. -- crates/fibula/src` lists that. † marks an engine whose code, or code that it
-uses, is another today, or not known to be the same.
+nothing of what changed since: `git log COMMIT.. -- crates/fibula/src` lists that. † marks an engine whose code of
+lookups and builds is another today, or not known to be the same; code that only changes in place use does not count.
 
 Each instruction set was measured in batches of 256, and in other batches the one that was the fastest there. Oracles and
 rivals other than DPDK and PlanB were measured with single keys and in batches of 256 only.

@@ -53,9 +53,15 @@ const HEADING: f64 = 28.0;
 
 /// Draws the summary. Returns `None` if the records lack one of the bars.
 pub(super) fn svg(records: &[Record]) -> Option<String> {
-    let (record, ipv4) = group(records, "ipv4", &IPV4)?;
-    let (record_of_ipv6, ipv6) = group(records, "ipv6", &IPV6)?;
-    let (ipv4, ipv6) = (marked(record, ipv4), marked(record_of_ipv6, ipv6));
+    let [ipv4, ipv6] = [groups(records, "ipv4", &IPV4), groups(records, "ipv6", &IPV6)];
+    // Both of one machine: the first of those with the fewest bars of code that has changed since.
+    let pairs = ipv4.into_iter().filter_map(|one| {
+        let name = one.record.machine.name();
+        let other = ipv6.iter().find(|other| other.record.machine.name() == name)?;
+        Some((one, other.clone()))
+    });
+    let (Group { record, bars: ipv4 }, Group { bars: ipv6, .. }) =
+        pairs.min_by_key(|(one, other)| one.stale() + other.stale())?;
     let cpu = record.machine.name();
     let max = ipv4.iter().chain(&ipv6).map(|(_, row)| rate(row)).fold(0.0, f64::max);
     let groups = [("IPv4", ipv4), ("IPv6", ipv6)];
@@ -92,24 +98,25 @@ pub(super) fn svg(records: &[Record]) -> Option<String> {
     Some(drawing.finish(bottom + FOOT, said.trim_end_matches(',')))
 }
 
-/// Returns the bars with their names marked, where they were measured before the code of the engine changed.
-fn marked<'a>(record: &Record, bars: Vec<(&str, &'a Row)>) -> Vec<(String, &'a Row)> {
-    let is_stale = |row: &Row| !row.rival && record.is_stale(&row.engine);
-    let name = |name, row| if is_stale(row) { format!("{name} {STALE}") } else { String::from(name) };
-    bars.into_iter().map(|(bar, row)| (name(bar, row), row)).collect()
+/// The bars of a family, the fastest first. Names are marked where the code of the engine has changed since.
+#[derive(Clone)]
+struct Group<'a> {
+    record: &'a Record,
+    bars: Vec<(String, &'a Row)>,
+}
+
+impl Group<'_> {
+    fn stale(&self) -> usize {
+        self.bars.iter().filter(|(name, _)| name.ends_with(STALE)).count()
+    }
 }
 
 fn rate(row: &Row) -> f64 {
     row.mlps_median.unwrap_or(0.0)
 }
 
-/// Returns the record and the captioned row of each bar, the fastest first, from the first record that has a row for
-/// every bar.
-fn group<'a>(
-    records: &'a [Record],
-    family: &str,
-    bars: &[ChartBar],
-) -> Option<(&'a Record, Vec<(&'a str, &'a Row)>)> {
+/// Returns the bars of each record that has a row for every one of them, and the table of the first such record.
+fn groups<'a>(records: &'a [Record], family: &str, bars: &[ChartBar]) -> Vec<Group<'a>> {
     let counts = |row: &&Row| {
         row.family == family
             && row.traffic == TRAFFIC
@@ -120,16 +127,22 @@ fn group<'a>(
             && row.wrong == 0
             && row.mlps_median.is_some()
     };
-    records.iter().find_map(|record| {
+    let of = |record: &'a Record| {
         let best = |bar: &ChartBar| {
             let rows = record.rows.iter().filter(counts).filter(|row| (bar.rows)(row));
             let row = rows.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-            Some((if bar.caption.is_empty() { &*row.engine } else { bar.caption }, row))
+            let name = if bar.caption.is_empty() { &*row.engine } else { bar.caption };
+            let is_stale = !row.rival && record.is_stale(&row.engine);
+            Some((if is_stale { format!("{name} {STALE}") } else { name.to_owned() }, row))
         };
-        let mut rows = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
-        rows.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
-        Some((record, rows))
-    })
+        let mut bars = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
+        bars.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
+        Some(Group { record, bars })
+    };
+    let mut groups: Vec<Group<'a>> = records.iter().filter_map(of).collect();
+    let table = groups.first().map(|group| &group.record.table.name);
+    groups.retain(|group| Some(&group.record.table.name) == table);
+    groups
 }
 
 fn draw_bar(drawing: &mut Drawing, scale: Scale, name: &str, row: &Row, y: f64) {

@@ -188,6 +188,16 @@ fn the_summary_has_eight_bars_by_colour() {
     }
     assert!(svg.contains("IPv4: ours-4 9.00, DIR-24-8 8.00, DPDK rte_fib 6.00, Poptrie 5.00,"), "{svg}");
     assert!(svg.contains("prefers-color-scheme: dark"));
+    // Of two machines the one whose record is of today's code.
+    let [mut before, mut now] = [(); 2].map(|()| Record::new("2026-01-31", "table", plan(), rows.clone()));
+    before.sources.clear();
+    "A machine of today".clone_into(&mut now.machine.cpu);
+    let svg = |records: &[Record]| summary::svg(records).unwrap();
+    assert!(svg(&[before.clone()]).contains(sources::STALE));
+    for records in [[before.clone(), now.clone()], [now, before]] {
+        let svg = svg(&records);
+        assert!(svg.contains("A machine of today") && !svg.contains(sources::STALE), "{svg}");
+    }
     rows.retain(|row| row.engine != "ours-6");
     assert!(summary(&rows).is_none());
 }
