@@ -1,6 +1,6 @@
 //! The code of each engine at the time of its measurement: a digest of its files and of those that they use. A record with these digests
 //! lists the engines that have changed since. Comments, white space, imports, tests, and the names and folders of files do not count, nor
-//! does, for a record of lookups, what only changes in place use.
+//! does, for a record of lookups, code that only changes in place use.
 //!
 //! Of an engine's folder, [`FIRST`] are the files where lookups and builds begin. They use another file of a folder when one of them, or
 //! another file that they use, names its module and one of the items that it defines, or defines a type that it extends with an `impl`;
@@ -24,7 +24,7 @@ const LISTS: [&str; 2] = ["crates/fibula/src/engines", "crates/fibula-published/
 /// The files of an engine's folder where its lookups and its build begin.
 const FIRST: [&str; 6] = ["mod", "layout", "lookup", "kernel", "scalar", "build"];
 
-/// The files of an engine's folder that extend its types with what neither lookups nor builds do.
+/// The files of an engine's folder that extend its types for neither lookups nor builds.
 const OTHERS: [&str; 3] = ["check", "change", "update"];
 
 /// Code that engines share.
@@ -41,7 +41,7 @@ const SHARED: [&str; 7] = [
 /// Digests by the names of engines.
 pub(super) type Digests = BTreeMap<String, String>;
 
-/// What of an engine a record measures.
+/// The work of an engine that a record measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Lookups and builds.
@@ -50,9 +50,9 @@ pub enum Scope {
     Changes,
 }
 
-/// A plan of measurements, which says what of an engine they measure.
+/// A plan of measurements of a scope.
 pub trait Measures {
-    /// What of an engine a record measures.
+    /// The work that is measured.
     const SCOPE: Scope;
 }
 

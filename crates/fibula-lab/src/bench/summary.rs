@@ -60,7 +60,7 @@ pub(super) fn svg(records: &[Record]) -> Option<String> {
         let other = ipv6.iter().find(|other| other.record.machine.name() == name)?;
         Some((one, other.clone()))
     });
-    let (Group { record, bars: ipv4 }, Group { bars: ipv6, .. }) =
+    let (FamilyBars { record, bars: ipv4 }, FamilyBars { bars: ipv6, .. }) =
         pairs.min_by_key(|(one, other)| one.stale() + other.stale())?;
     let cpu = record.machine.name();
     let max = ipv4.iter().chain(&ipv6).map(|(_, row)| rate(row)).fold(0.0, f64::max);
@@ -100,12 +100,12 @@ pub(super) fn svg(records: &[Record]) -> Option<String> {
 
 /// The bars of a family, the fastest first. Names are marked where the code of the engine has changed since.
 #[derive(Clone)]
-struct Group<'a> {
+struct FamilyBars<'a> {
     record: &'a Record,
     bars: Vec<(String, &'a Row)>,
 }
 
-impl Group<'_> {
+impl FamilyBars<'_> {
     fn stale(&self) -> usize {
         self.bars.iter().filter(|(name, _)| name.ends_with(STALE)).count()
     }
@@ -116,7 +116,7 @@ fn rate(row: &Row) -> f64 {
 }
 
 /// Returns the bars of each record that has a row for every one of them, and the table of the first such record.
-fn groups<'a>(records: &'a [Record], family: &str, bars: &[ChartBar]) -> Vec<Group<'a>> {
+fn groups<'a>(records: &'a [Record], family: &str, bars: &[ChartBar]) -> Vec<FamilyBars<'a>> {
     let counts = |row: &&Row| {
         row.family == family
             && row.traffic == TRAFFIC
@@ -137,9 +137,9 @@ fn groups<'a>(records: &'a [Record], family: &str, bars: &[ChartBar]) -> Vec<Gro
         };
         let mut bars = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
         bars.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
-        Some(Group { record, bars })
+        Some(FamilyBars { record, bars })
     };
-    let mut groups: Vec<Group<'a>> = records.iter().filter_map(of).collect();
+    let mut groups: Vec<FamilyBars<'a>> = records.iter().filter_map(of).collect();
     let table = groups.first().map(|group| &group.record.table.name);
     groups.retain(|group| Some(&group.record.table.name) == table);
     groups
