@@ -14,6 +14,12 @@ const WITHIN: [(f64, f64); 2] = [(1.1, 95.0), (1.3, 98.0)];
 /// The same by each calibration of the record: a command has one, of one moment.
 const WITHIN_ONCE: [(f64, f64); 2] = [(1.1, 92.0), (1.3, 97.0)];
 
+/// The machine whose record the model is fitted to (`document choices`).
+const FITTED: &str = "amd-epyc-zen-4";
+
+/// The same two for a machine that the fit has not seen. The model does not know what gathers cost there.
+const ELSEWHERE: [[(f64, f64); 2]; 2] = [[(1.1, 82.0), (1.3, 92.0)], [(1.1, 78.0), (1.3, 87.0)]];
+
 /// Calibrations by which a record is judged, at least.
 const CALIBRATIONS: usize = 10;
 
@@ -34,12 +40,13 @@ fn within(judged: &[&JudgedChoice], most: f64) -> f64 {
 #[test]
 fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
     let records = records();
-    assert!(!records.is_empty());
+    assert!(records.iter().any(|(machine, _)| machine == FITTED));
     for (machine, recorded) in records {
+        let [within, within_once] = if machine == FITTED { [WITHIN, WITHIN_ONCE] } else { ELSEWHERE };
         assert!(recorded.calibrations.len() >= CALIBRATIONS, "{machine}: {}", recorded.calibrations.len());
-        judge_held_out(&machine, &recorded, &recorded.machine, WITHIN);
+        judge_held_out(&machine, &recorded, &recorded.machine, within);
         for calibration in &recorded.calibrations {
-            judge_held_out(&machine, &recorded, calibration, WITHIN_ONCE);
+            judge_held_out(&machine, &recorded, calibration, within_once);
         }
     }
 }
