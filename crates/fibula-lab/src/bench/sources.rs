@@ -463,7 +463,7 @@ mod tests {
             let borrowed = folder(
                 "long-name",
                 &[
-                    ("lookup", &text("borrowed", "pub(in crate::engines) unsafe fn leaf() { FIGURE }")),
+                    ("lookup", &text("borrowed", "pub(in crate::engines) const fn leaf() { FIGURE }")),
                     ("kernel", &text("not borrowed", "pub fn own() { FIGURE }")),
                 ],
             );
