@@ -17,8 +17,9 @@ const WITHIN_ONCE: [(f64, f64); 2] = [(1.1, 92.0), (1.3, 97.0)];
 /// The machine whose record the model is fitted to (`document choices`).
 const FITTED: &str = "amd-epyc-zen-4";
 
-/// The same two for a machine that the fit has not seen. The model does not know what gathers cost there.
-const ELSEWHERE: [[(f64, f64); 2]; 2] = [[(1.1, 82.0), (1.3, 92.0)], [(1.1, 78.0), (1.3, 87.0)]];
+/// The shares on machines that the fit has not seen, by the least of all calibrations and by each. They miss [`WITHIN`], which is
+/// wanted there too; these only keep them from falling further (`docs/adr/0020-the-choice.md`).
+const UNSEEN: [[(f64, f64); 2]; 2] = [[(1.1, 82.0), (1.3, 92.0)], [(1.1, 78.0), (1.3, 87.0)]];
 
 /// Calibrations by which a record is judged, at least.
 const CALIBRATIONS: usize = 10;
@@ -39,15 +40,22 @@ fn within(judged: &[&JudgedChoice], most: f64) -> f64 {
 
 #[test]
 fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
-    let records = records();
-    assert!(records.iter().any(|(machine, _)| machine == FITTED));
-    for (machine, recorded) in records {
-        let [within, within_once] = if machine == FITTED { [WITHIN, WITHIN_ONCE] } else { ELSEWHERE };
-        assert!(recorded.calibrations.len() >= CALIBRATIONS, "{machine}: {}", recorded.calibrations.len());
-        judge_held_out(&machine, &recorded, &recorded.machine, within);
-        for calibration in &recorded.calibrations {
-            judge_held_out(&machine, &recorded, calibration, within_once);
-        }
+    let (_, fitted) = records().into_iter().find(|(machine, _)| machine == FITTED).unwrap();
+    judge_machine(FITTED, &fitted, [WITHIN, WITHIN_ONCE]);
+}
+
+#[test]
+fn choices_on_machines_that_the_fit_has_not_seen_get_no_worse() {
+    for (machine, recorded) in records().iter().filter(|(machine, _)| machine != FITTED) {
+        judge_machine(machine, recorded, UNSEEN);
+    }
+}
+
+fn judge_machine(machine: &str, recorded: &MachineRecord, [within, within_once]: [[(f64, f64); 2]; 2]) {
+    assert!(recorded.calibrations.len() >= CALIBRATIONS, "{machine}: {}", recorded.calibrations.len());
+    judge_held_out(machine, recorded, &recorded.machine, within);
+    for calibration in &recorded.calibrations {
+        judge_held_out(machine, recorded, calibration, within_once);
     }
 }
 
