@@ -421,18 +421,24 @@ fn record(
 fn main() -> ExitCode {
     let (load, mut files, mut passes, mut path, mut runs) =
         (circumstances::load(), Vec::new(), 51, None, None);
+    let usage = || {
+        eprintln!("usage: cost TABLE... [--passes N] [--record FILE] [--stages RUNS]");
+        ExitCode::from(2)
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--passes" => passes = args.next().and_then(|count| count.parse().ok()).unwrap_or(passes),
-            "--record" => path = args.next(),
+            "--record" => match args.next() {
+                Some(file) => path = Some(file),
+                None => return usage(),
+            },
             "--stages" => runs = args.next().and_then(|count| count.parse().ok()),
             _ => files.push(arg),
         }
     }
     if files.is_empty() {
-        eprintln!("usage: cost TABLE... [--passes N] [--record FILE] [--stages RUNS]");
-        return ExitCode::from(2);
+        return usage();
     }
     let mut ribs = DualRib::default();
     for file in files {

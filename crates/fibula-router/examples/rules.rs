@@ -113,15 +113,19 @@ fn network_like(known: &Arc<Shared>, fabric: fibula_router::forward::fabric::Fab
 
 fn main() -> ExitCode {
     let (mut passes, mut path) = (51, None);
+    let usage = || {
+        eprintln!("usage: rules [--passes N] [--record FILE]");
+        ExitCode::from(2)
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--passes" => passes = args.next().and_then(|count| count.parse().ok()).unwrap_or(passes),
-            "--record" => path = args.next(),
-            _ => {
-                eprintln!("usage: rules [--passes N] [--record FILE]");
-                return ExitCode::from(2);
-            }
+            "--record" => match args.next() {
+                Some(file) => path = Some(file),
+                None => return usage(),
+            },
+            _ => return usage(),
         }
     }
     let load = circumstances::load();

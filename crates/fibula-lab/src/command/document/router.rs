@@ -124,7 +124,7 @@ fn cost(text: &mut String, record: &Value) -> Result<(), Box<dyn Error>> {
     }
     writeln!(
         text,
-        "\n`cargo run --release -p fibula-router --example cost -- IPV4-TABLE IPV6-TABLE --record`"
+        "\n`cargo run --release -p fibula-router --example cost -- IPV4-TABLE IPV6-TABLE --record FILE`"
     )?;
     Ok(())
 }
