@@ -6,6 +6,7 @@
 //! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
 //! - [`replay`]: recorded changes, put into a live table while other threads look up.
 //! - [`measure`] and [`probe`]: quick measurements of lookups and builds.
+//! - [`calibrate`](calibrate()): what the choice of an engine knows of a machine.
 //! - [`engines`]: the registry as a list.
 //! - [`machine`]: the processor and its caches.
 //! - [`page`] and [`drawing`]: pages of HTML that need no other file, and charts for them.
@@ -35,11 +36,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod calibrate;
 pub mod drawing;
 pub mod engines;
 pub mod machine;
 pub mod measure;
 pub mod page;
+pub use calibrate::{TABLE, calibrate};
 pub use fibula::auto::probe;
 pub mod random;
 pub mod replay;

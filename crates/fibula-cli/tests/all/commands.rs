@@ -379,6 +379,14 @@ fn choose_names_a_structure_of_each_family_and_says_why() {
     let damaged = run(&with);
     assert!(damaged.code == 0 && damaged.err.contains("measured this machine again"), "{}", damaged.err);
     assert_eq!(std::fs::read_to_string(&calibration).unwrap(), "step_ns 1\n");
+    // So with one that has no rates of the engines, as those of earlier versions.
+    let bare: String =
+        written.lines().filter(|line| !line.starts_with("rates ")).flat_map(|line| [line, "\n"]).collect();
+    assert!(bare.len() < written.len(), "{written}");
+    std::fs::write(&calibration, &bare).unwrap();
+    let older = run(&with);
+    assert!(older.code == 0 && older.err.contains("of another version of fibula"), "{}", older.err);
+    assert_eq!(std::fs::read_to_string(&calibration).unwrap(), bare);
     assert_eq!(run(&["choose", path, "--bytes", "1"]).code, 1);
     assert_eq!(run(&["choose", path, "--in-use", "abacus"]).code, 2);
     assert_eq!(run(&["choose", "/nowhere/routes"]).code, 3);

@@ -21,7 +21,9 @@ pub fn fit(recorded: &MachineRecord) -> String {
     let mut line = |args: core::fmt::Arguments<'_>| {
         text.write_fmt(args).and_then(|()| text.write_char('\n')).expect("a string takes any text");
     };
-    line(format_args!("{}", recorded.machine));
+    // Rates of the engines are what the model gives.
+    let machine = recorded.machine.without_rates();
+    line(format_args!("{machine}"));
     for ((family, engine), by_isa) in engines(&tables) {
         for kind in TableKind::ALL {
             let of_kind = tables.iter().filter(|table| table.family.name() == family && table.kind() == kind);
@@ -38,10 +40,7 @@ pub fn fit(recorded: &MachineRecord) -> String {
                     .iter()
                     .filter_map(|(table, mlps)| {
                         let bytes = table.lookup_bytes(engine)?;
-                        Some((
-                            figures(table.kind(), table.ranges, bytes, &recorded.machine),
-                            1e3 / mlps[batch],
-                        ))
+                        Some((figures(table.kind(), table.ranges, bytes, &machine), 1e3 / mlps[batch]))
                     })
                     .collect();
                 weights(&rows)

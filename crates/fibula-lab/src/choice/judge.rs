@@ -1,10 +1,11 @@
 //! The choices of `auto` for recorded tables, and their costs.
 
-use fibula::auto::{self, Known, Machine, Workload};
+use fibula::auto::{self, Known, Machine, MeasuredRates, Workload};
 use fibula::net::{Family, Key};
 use fibula::simd::Isa;
+use fibula_workload::table::TableSpec;
 
-use super::{BATCHES, MachineRecord, MeasuredTable};
+use super::{BATCHES, EngineRates, MachineRecord, MeasuredTable};
 
 /// One choice.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,9 +31,11 @@ pub struct JudgedChoice {
 /// Judges the choice for every table, set and batch of a record, with the default limit on bytes and with none, by a calibration: the
 /// record's own, or one of another moment.
 ///
-/// The library is told the results that a build would tell it: bytes and refusals. Its expectations of rates are its own.
+/// The library is told the results that a build would tell it: bytes and refusals. Its expectations of rates are its own. A calibration
+/// without rates of engines gets those that the record has of the same tables.
 #[must_use]
 pub fn judge(recorded: &MachineRecord, machine: &Machine) -> Vec<JudgedChoice> {
+    let machine = &with_rates(recorded, *machine);
     let mut all = Vec::new();
     for table in &recorded.tables {
         match table.family {
@@ -41,6 +44,24 @@ pub fn judge(recorded: &MachineRecord, machine: &Machine) -> Vec<JudgedChoice> {
         }
     }
     all
+}
+
+/// Returns the machine with rates of engines over the tables of a calibration: its own, or those of the record.
+fn with_rates(recorded: &MachineRecord, machine: Machine) -> Machine {
+    if Isa::ALL.iter().any(|&isa| machine.has_rates(isa)) {
+        return machine;
+    }
+    let is_calibrated = |table: &&MeasuredTable| {
+        let TableSpec { routes, next_hops, .. } = fibula_workload::TABLE;
+        table.name == format!("{}-{routes}-{next_hops}", table.family.name()) && !table.is_held_out
+    };
+    recorded.tables.iter().filter(is_calibrated).fold(machine, |machine, table| {
+        table.rates.iter().fold(machine, |machine, EngineRates { isa, engine, mlps }| {
+            let &MeasuredTable { family, ranges, .. } = table;
+            let Some(bytes) = table.lookup_bytes(engine) else { return machine };
+            machine.with_rates(MeasuredRates { family, engine, isa: *isa, ranges, bytes, mlps: *mlps })
+        })
+    })
 }
 
 fn judge_table<K: Key>(machine: &Machine, table: &MeasuredTable, all: &mut Vec<JudgedChoice>) {

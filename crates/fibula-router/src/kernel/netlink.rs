@@ -403,8 +403,7 @@ impl Netlink {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             self.read(|event| match event {
-                // A refusal may be of an earlier request, whose answer is not waited for.
-                Event::Complete(sequence) => complete |= sequence == asked,
+                Event::Complete(sequence) => complete |= is_end(sequence, asked),
                 event => each(event),
             })?;
         }
@@ -516,6 +515,12 @@ impl AsRawFd for Netlink {
     }
 }
 
+/// Returns whether what ends the answer to a request of one number ends that to the request that is waited for. A refusal may be of
+/// an earlier one, whose answer is not waited for.
+fn is_end(sequence: u32, asked: u32) -> bool {
+    sequence == asked
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -584,7 +589,9 @@ mod tests {
             })
             .unwrap();
         assert_eq!(loopback.take().expect("lo").index, 1);
-        // The refusal of an earlier request, here for a device that does not exist, is not the end of an answer.
+        // The refusal of an earlier request, here for a device that does not exist, is not the end of an answer. Kernels that have the
+        // whole answer at once would hide it.
+        assert!(is_end(7, 7) && !is_end(6, 7));
         netlink.use_neighbour(u32::MAX, "192.0.2.1".parse().unwrap()).unwrap();
         let lo = &mut |event| match event {
             Event::Link(link) if link.name == "lo" => loopback = Some(link),

@@ -1,4 +1,4 @@
-//! How fast a machine is: a step of arithmetic, and loads from tables of several sizes.
+//! How fast a machine is: a step of arithmetic, loads from tables of several sizes, and lookups by the engines themselves.
 
 use core::fmt;
 use core::hint::black_box;
@@ -6,7 +6,10 @@ use core::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use super::pace::Paces;
 use crate::memory::{Budget, Buffer};
+use crate::net::Family;
+use crate::simd::Isa;
 
 /// Number of table sizes.
 const SIZES: usize = 7;
@@ -33,6 +36,7 @@ pub struct Machine {
     step_ns: f64,
     load_ns: [f64; SIZES],
     wait_ns: [f64; SIZES],
+    pub(super) paces: Paces,
 }
 
 impl Machine {
@@ -76,7 +80,29 @@ impl Machine {
                 wait_ns[size] = wait_ns[size].min(timed(WAITS, || waits(part, round)));
             }
         }
-        Self { l2_bytes, step_ns: step_ns.max(LEAST), load_ns: rising(load_ns), wait_ns: rising(wait_ns) }
+        let (load_ns, wait_ns) = (rising(load_ns), rising(wait_ns));
+        Self { l2_bytes, step_ns: step_ns.max(LEAST), load_ns, wait_ns, paces: Paces::NONE }
+    }
+
+    /// Returns this machine with the rates of an engine's kernels for one instruction set that were measured on it, in million lookups
+    /// a second by [`BATCHES`](super::BATCHES): over a table that is [plain](super::TableKind::Plain), has so many ranges and takes so
+    /// many lookup bytes. An engine that the model does not have is left out.
+    #[must_use]
+    pub fn with_rates(mut self, of: MeasuredRates<'_>) -> Self {
+        self.paces.insert(&of);
+        self
+    }
+
+    /// Returns this machine without rates of engines.
+    #[must_use]
+    pub fn without_rates(self) -> Self {
+        Self { paces: Paces::NONE, ..self }
+    }
+
+    /// Returns whether it has the rates of all engines that lookups with this set run, so that choices use them.
+    #[must_use]
+    pub fn has_rates(&self, isa: Isa) -> bool {
+        self.paces.are_whole(isa)
     }
 
     /// Returns this machine as the faster of two measurements of it shows each figure: what else it did made the other longer.
@@ -87,6 +113,7 @@ impl Machine {
             step_ns: self.step_ns.min(other.step_ns),
             load_ns: least(self.load_ns, other.load_ns),
             wait_ns: least(self.wait_ns, other.wait_ns),
+            paces: self.paces.least(&other.paces),
             ..self
         }
     }
@@ -126,6 +153,23 @@ impl Machine {
     pub fn wait_ns(&self, bytes: f64) -> f64 {
         between(&self.wait_ns, bytes)
     }
+}
+
+/// The rates of an engine over one table, for [`Machine::with_rates`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredRates<'a> {
+    /// The family.
+    pub family: Family,
+    /// The engine.
+    pub engine: &'a str,
+    /// The instruction set.
+    pub isa: Isa,
+    /// Ranges of the table.
+    pub ranges: usize,
+    /// Lookup bytes of the engine over it.
+    pub bytes: usize,
+    /// Million lookups a second, by batch.
+    pub mlps: [f64; super::BATCHES.len()],
 }
 
 /// Interpolates between tables of measured sizes, over the logarithm of bytes.
@@ -216,7 +260,8 @@ fn timed(count: usize, work: impl FnOnce()) -> f64 {
 }
 
 /// Writes `key value...` lines: the cache, a step, and the loads from 16 KiB up, each table four times the one before: those that
-/// do not wait for one another, and those that do.
+/// do not wait for one another, and those that do. Then for each engine and set that was measured `rates`, with the family, the
+/// engine, the set, the table's ranges, the engine's bytes, and million lookups a second by batch.
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "l2_bytes {}", self.l2_bytes)?;
@@ -226,7 +271,7 @@ impl fmt::Display for Machine {
             ns.iter().try_for_each(|ns| write!(f, " {ns:.3}"))?;
             writeln!(f)?;
         }
-        Ok(())
+        self.paces.fmt(f)
     }
 }
 
@@ -249,7 +294,9 @@ impl FromStr for Machine {
                 field(name)?.split_whitespace().map(|ns| number(name, ns)).collect();
             all?.try_into().map(rising).map_err(|_| MachineError(name))
         };
-        Ok(Self { l2_bytes, step_ns, load_ns: numbers("load_ns")?, wait_ns: numbers("wait_ns")? })
+        let (load_ns, wait_ns) = (numbers("load_ns")?, numbers("wait_ns")?);
+        let paces = Paces::read(text).ok_or(MachineError("rates"))?;
+        Ok(Self { l2_bytes, step_ns, load_ns, wait_ns, paces })
     }
 }
 

@@ -30,7 +30,9 @@
 //! - **Tables** are of a [`TableKind`]: with mostly host routes, with many next hops that need more than 15 bits, or plain. Each
 //!   kind has costs of its own besides.
 //! - **Bytes** are those of the engine once it is built, and estimated before.
-//! - **Machine**: the recorded one is the default; [`Machine::here`] measures this one.
+//! - **Machine**: the recorded one is the default; [`Machine::here`] measures this one. A machine may have rates of the engines
+//!   themselves over one table ([`Machine::with_rates`]): what they differ from the model there, they are expected to differ by
+//!   everywhere. The commands measure them.
 //! - **Instruction set**: an engine's best kernels within the given set.
 //! - **Limit on bytes**: by default in proportion to the table and the cache, [`Workload::most_bytes`].
 //! - **Ties**: of the engines within 5 % of the best, the one that takes the fewest bytes.
@@ -42,6 +44,7 @@
 mod kind;
 mod machine;
 mod model;
+mod pace;
 #[doc(hidden)]
 pub mod probe;
 #[cfg(test)]
@@ -61,7 +64,7 @@ use crate::simd::{self, Isa};
 #[doc(hidden)]
 pub use kind::TableKind;
 #[doc(hidden)]
-pub use machine::{Machine, MachineError};
+pub use machine::{Machine, MachineError, MeasuredRates};
 #[doc(hidden)]
 pub use model::{BATCHES, FIGURES, figures};
 
@@ -268,10 +271,13 @@ pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
 pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
     let most = wanted.most_bytes::<K>();
     let mut all: Vec<Choice<K>> = Vec::new();
+    let is_measured = wanted.machine.has_rates(wanted.isa);
     for engine in crate::fib::engines::<K>() {
-        let of_it = |cost: &&model::Cost| cost.engine == engine.name && cost.serves::<K>(wanted.isa);
+        let of_it =
+            |(_, cost): &(_, &model::Cost)| cost.engine == engine.name && cost.serves::<K>(wanted.isa);
         // The largest set within the wanted one: what lookups will run.
-        let Some(cost) = model::costs().iter().filter(of_it).max_by_key(|cost| cost.isa) else { continue };
+        let best = model::costs().iter().enumerate().filter(of_it).max_by_key(|(_, cost)| cost.isa);
+        let Some((number, cost)) = best else { continue };
         let built = known.iter().find(|known| known.engine == engine.name);
         let bytes = match built {
             Some(Known { lookup_bytes: None, .. }) => continue,
@@ -283,7 +289,9 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
         if bytes > most.saturating_add(slack) {
             continue;
         }
-        let ns = cost.ns(wanted, bytes);
+        // All by what was measured, or none.
+        let measured = wanted.machine.paces.get(number).filter(|_| is_measured);
+        let ns = cost.ns(wanted, bytes, measured);
         let (isa, batch, is_built) = (cost.isa, wanted.batch, built.is_some());
         let (mlps, reason) = (1e3 / ns, Reason::Fastest);
         // In its place at once: they are few, and a sort is a lot of code.

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use crate::net::{Key, KeyKind};
 use crate::simd::Isa;
 
+use super::pace::{MOST_COSTS, Pace};
 use super::{Machine, TableKind, Workload};
 
 /// Batches that were measured.
@@ -77,12 +78,20 @@ impl Cost {
         K::KIND != KeyKind::Toy && self.family == K::FAMILY.name() && self.isa.is_within(isa)
     }
 
-    /// Returns the nanoseconds of a lookup in an engine of so many bytes.
-    pub(super) fn ns(&self, wanted: &Workload, bytes: usize) -> f64 {
-        let figures = figures(wanted.kind(), wanted.ranges, bytes, &wanted.machine);
+    /// Returns the nanoseconds of a lookup in an engine of so many bytes: what the weights give, and where lookups were measured on
+    /// the machine, this times what they took of what the weights give there. That ratio does not depend on the table.
+    pub(super) fn ns(&self, wanted: &Workload, bytes: usize, measured: Option<&Pace>) -> f64 {
+        let figures_of = |kind, ranges: usize, bytes: usize| figures(kind, ranges, bytes, &wanted.machine);
+        let figures = figures_of(wanted.kind(), wanted.ranges, bytes);
+        let measured = measured
+            .map(|pace| (pace, figures_of(TableKind::Plain, pace.ranges as usize, pace.bytes as usize)));
         let (low, share) = between_batches(wanted.batch);
-        let at = |batch: usize| -> f64 {
-            self.weights[batch].iter().zip(&figures).map(|(weight, figure)| weight * figure).sum()
+        let at = |batch: usize| {
+            let sum = |figures: &[f64]| -> f64 {
+                self.weights[batch].iter().zip(figures).map(|(weight, figure)| weight * figure).sum()
+            };
+            let ratio = measured.map_or(1.0, |(pace, figures)| pace.ratio(batch, sum(&figures)));
+            sum(&figures) * ratio
         };
         if share == 0.0 { at(low) } else { at(low) * (1.0 - share) + at(low + 1) * share }
     }
@@ -151,6 +160,8 @@ fn read(text: &'static str) -> Option<Model> {
             ["cost", family, engine, isa] => {
                 let weights = [[0.0; FIGURES.len()]; BATCHES.len()];
                 model.costs.push(Cost { family, isa: isa.parse().ok()?, engine, weights });
+                // Machines have a place for what was measured of each.
+                (model.costs.len() <= MOST_COSTS).then_some(())?;
             }
             [figure, ref by_batch @ ..] => {
                 let at = FIGURES.iter().position(|name| *name == figure)?;

@@ -56,12 +56,21 @@ pub fn probe<K: Key>(fibs: &[&dyn Fib<K>], isa: Present, keys: &[K], batch: usiz
 const FEW_KEYS: usize = 1 << 13;
 
 /// Returns the million lookups a second of one timing, after a pass over the keys that is not timed. Single lookups run with the
-/// chosen set, which is forced to this one meanwhile.
+/// chosen set, which is forced to this one, and stays so.
 ///
 /// # Panics
 /// If the batch is 0.
 #[must_use]
 pub fn rate<K: Key>(fib: &dyn Fib<K>, isa: Present, keys: &[K], batch: usize) -> f64 {
+    rate_of(fib, isa, keys, batch, SHORTEST)
+}
+
+/// Like [`rate`], with passes repeated until the timing is so long.
+///
+/// # Panics
+/// If the batch is 0.
+#[must_use]
+pub fn rate_of<K: Key>(fib: &dyn Fib<K>, isa: Present, keys: &[K], batch: usize, shortest: Duration) -> f64 {
     let mut results: Vec<Option<NextHop>> = vec![None; batch];
     if batch == 1 {
         simd::force(Some(isa.isa())).expect("a set that is present");
@@ -82,7 +91,7 @@ pub fn rate<K: Key>(fib: &dyn Fib<K>, isa: Present, keys: &[K], batch: usize) ->
     pass();
     let mut passes = 0;
     let start = Instant::now();
-    while start.elapsed() < SHORTEST {
+    while passes == 0 || start.elapsed() < shortest {
         pass();
         passes += 1;
     }

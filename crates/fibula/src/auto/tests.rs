@@ -2,7 +2,7 @@
 
 use super::model::costs;
 use super::*;
-use crate::net::{NextHop, Route, RouteSlice};
+use crate::net::{Family, NextHop, Route, RouteSlice};
 
 /// Numbers of ranges, in all sizes of tables.
 const RANGES: [usize; 12] =
@@ -41,8 +41,9 @@ fn costs_never_fall_with_ranges_bytes_or_a_slower_machine() {
     let slower = Machine::recorded().with_l2(Machine::recorded().l2_bytes() / 4);
     for cost in costs() {
         for (kind, batch) in TableKind::ALL.into_iter().flat_map(|kind| BATCHES.map(|batch| (kind, batch))) {
-            let ns =
-                |ranges: usize, bytes: usize| cost.ns(&Workload { batch, ..of_kind(kind, ranges) }, bytes);
+            let ns = |ranges: usize, bytes: usize| {
+                cost.ns(&Workload { batch, ..of_kind(kind, ranges) }, bytes, None)
+            };
             for (ranges, bytes) in
                 RANGES.into_iter().flat_map(|ranges| [(ranges, 8 * ranges), (ranges, 1 << 25)])
             {
@@ -50,7 +51,7 @@ fn costs_never_fall_with_ranges_bytes_or_a_slower_machine() {
                 assert!(least > 0.0 && least.is_finite(), "{} {kind} {batch} {ranges}", cost.engine);
                 assert!(ns(2 * ranges, bytes) >= least && ns(ranges, 2 * bytes) >= least, "{}", cost.engine);
                 let wanted = Workload { batch, machine: slower, ..of_kind(kind, ranges) };
-                assert!(cost.ns(&wanted, bytes) >= least, "{}", cost.engine);
+                assert!(cost.ns(&wanted, bytes, None) >= least, "{}", cost.engine);
             }
         }
     }
@@ -59,7 +60,7 @@ fn costs_never_fall_with_ranges_bytes_or_a_slower_machine() {
 #[test]
 fn between_two_batches_a_cost_is_between_theirs_and_above_the_largest_it_is_that_one() {
     for cost in costs() {
-        let ns = |batch| cost.ns(&Workload { batch, ..of_kind(TableKind::Plain, 100_000) }, 1 << 20);
+        let ns = |batch| cost.ns(&Workload { batch, ..of_kind(TableKind::Plain, 100_000) }, 1 << 20, None);
         let [low, between, high] = [32, 48, 64].map(ns);
         assert!(between >= low.min(high) - 1e-9 && between <= low.max(high) + 1e-9);
         assert_eq!(ns(1024), ns(5000));
@@ -186,6 +187,85 @@ fn a_machine_is_measured_once_and_read_back() {
     for (from, to) in [("wait_ns", "waits_ns"), ("step_ns 1", "step_ns -1"), ("1 3", "3"), ("1 3", "1 nan")] {
         let error = whole.replace(from, to).parse::<Machine>().unwrap_err();
         assert!(error.to_string().contains("measure it again"));
+    }
+}
+
+/// The recorded machine, on which lookups over a table take this many times of what is expected, by cost.
+fn measured(wanted: &Workload, times: impl Fn(&model::Cost) -> Option<f64>) -> Machine {
+    costs().iter().fold(wanted.machine, |machine, cost| {
+        let Some(times) = times(cost) else { return machine };
+        let bytes = 8 * wanted.ranges;
+        let mlps = BATCHES.map(|batch| 1e3 / (times * cost.ns(&Workload { batch, ..*wanted }, bytes, None)));
+        let family = if cost.family == "ipv4" { Family::Ipv4 } else { Family::Ipv6 };
+        machine.with_rates(MeasuredRates {
+            family,
+            engine: cost.engine,
+            isa: cost.isa,
+            ranges: wanted.ranges,
+            bytes,
+            mlps,
+        })
+    })
+}
+
+#[test]
+fn what_was_measured_of_one_table_holds_for_others() {
+    let of = of_kind(TableKind::Plain, 30_000);
+    for wanted in workloads::<u32>() {
+        let before = rank::<u32>(&wanted);
+        let after = |times: &dyn Fn(&model::Cost) -> Option<f64>| {
+            rank::<u32>(&Workload { machine: measured(&of, times), ..wanted })
+        };
+        let names =
+            |ranked: &[Choice<u32>]| ranked.iter().map(|choice| choice.engine.name).collect::<Vec<_>>();
+        // As expected, and as expected of a machine that is slower as a whole.
+        assert_eq!(names(&after(&|_| Some(1.0))), names(&before));
+        let slower = after(&|_| Some(2.0));
+        assert_eq!(names(&slower), names(&before));
+        assert!((slower[0].mlps * 2.0 / before[0].mlps - 1.0).abs() < 1e-3);
+        // The fastest engine is slower than that, and by as much.
+        let fastest = before[0].engine.name;
+        let moved = after(&|cost| Some(if cost.engine == fastest { 3.5 } else { 1.0 }));
+        let rate =
+            |ranked: &[Choice<u32>]| ranked.iter().find(|choice| choice.engine.name == fastest).unwrap().mlps;
+        assert!((rate(&moved) * 3.5 / rate(&before) - 1.0).abs() < 1e-3, "{wanted:?}");
+        assert!(moved[0].engine.name != fastest || rate(&moved) >= before[1].mlps);
+        // One engine alone was measured: no basis for a comparison.
+        let alone = after(&|cost| (cost.engine == fastest).then_some(3.5));
+        assert_eq!(rate(&alone), rate(&before));
+        // What is this far off was not the engine.
+        let far = after(&|cost| Some(if cost.engine == fastest { 1_000.0 } else { 1.0 }));
+        assert!((rate(&far) * 4.0 / rate(&before) - 1.0).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn what_was_measured_is_read_back() {
+    let of = of_kind(TableKind::Plain, 30_000);
+    let best = costs().iter().map(|cost| cost.isa).max().unwrap();
+    let machine = measured(&of, |_| Some(1.5));
+    assert!(Isa::ALL.iter().all(|&isa| machine.has_rates(isa) && !of.machine.has_rates(isa)));
+    let text = machine.to_string();
+    let read: Machine = text.parse().unwrap();
+    assert!(read.has_rates(best) && read.to_string() == text, "{text}");
+    assert_eq!(machine.without_rates(), of.machine);
+    assert_eq!(machine.least(measured(&of, |_| Some(1.2))), measured(&of, |_| Some(1.2)));
+    assert_eq!(of.machine.least(machine), machine);
+    // Lines of engines that are no longer there are left out, and none may be damaged.
+    let (line, engine) = (text.lines().find(|line| line.starts_with("rates ")).unwrap(), costs()[0].engine);
+    let without: Machine = text.replace(&format!(" {engine} "), " abacus ").parse().unwrap();
+    assert!(!without.has_rates(best));
+    let fields: Vec<&str> = line.split(' ').collect();
+    for at in 1..fields.len() {
+        let mut damaged = fields.clone();
+        damaged[at] = "-1";
+        // Any name may be that of an engine.
+        if at != 2 {
+            let error = text.replace(line, &damaged.join(" ")).parse::<Machine>().unwrap_err();
+            assert!(error.to_string().contains("'rates'"), "{at} {error}");
+        }
+        damaged.remove(at);
+        assert!(text.replace(line, &damaged.join(" ")).parse::<Machine>().is_err(), "{at}");
     }
 }
 

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use fibula::net::Family;
+use fibula::simd::Present;
+use fibula_workload::calibrate;
 use fibula_workload::machine::Machine;
 
 use super::Outcome;
@@ -23,7 +25,8 @@ const TABLES_A_CALIBRATION: usize = 6;
 pub(super) fn record(parts: &[String]) -> Outcome {
     let machine = Machine::this();
     let path = folder().join(format!("{}.txt", machine.slug()));
-    let calibrate = || fibula::auto::Machine::measure(machine.l2_bytes());
+    let sets: Vec<Present> = Present::all().collect();
+    let calibrate = || calibrate(machine.l2_bytes(), &sets);
     // A whole record replaces one that can no longer be read.
     let before = match fs::read_to_string(&path) {
         Ok(text) if !parts.is_empty() => Some(text.parse::<MachineRecord>()?),
