@@ -708,6 +708,7 @@ pub(super) fn is_welcome(fabric: &Fabric, item: &Item, source: Option<NextHop>) 
         return Err(DropReason::LinkBroadcast.into());
     }
     let interface = &fabric.interfaces[usize::from(item.interface)];
+    // An address of this machine is forged.
     if item.is_martian_source(fabric.martians) || fabric.own.contains(interface.vrf, item.v6, item.source) {
         return Err(DropReason::MartianSource.into());
     }
@@ -719,8 +720,6 @@ pub(super) fn is_welcome(fabric: &Fabric, item: &Item, source: Option<NextHop>) 
     let reason = if urpf == Urpf::Strict { DropReason::UrpfStrict } else { DropReason::UrpfLoose };
     let number = source.ok_or(reason)?.id();
     match fabric.hops.get(number as usize).and_then(Option::as_ref) {
-        // The source is an address of this machine, so it is forged.
-        Some(Hop::Local) => Err(DropReason::MartianSource.into()),
         Some(Hop::Via { .. } | Hop::Connected { .. } | Hop::Group(_))
             if urpf == Urpf::Loose || fabric.leads_through(number, item.interface) =>
         {
