@@ -21,9 +21,12 @@ pub fn fit(recorded: &MachineRecord) -> String {
     let mut line = |args: core::fmt::Arguments<'_>| {
         text.write_fmt(args).and_then(|()| text.write_char('\n')).expect("a string takes any text");
     };
-    // Rates of the engines are what the model gives.
     let machine = recorded.machine.without_rates();
-    line(format_args!("{machine}"));
+    line(format_args!("{}", machine.to_string().trim_end()));
+    for rates in recorded.calibrated().iter().filter(|rates| is_ours(rates.family, rates.engine)) {
+        line(format_args!("{rates}"));
+    }
+    line(format_args!(""));
     for ((family, engine), by_isa) in engines(&tables) {
         for kind in TableKind::ALL {
             let of_kind = tables.iter().filter(|table| table.family.name() == family && table.kind() == kind);
@@ -61,20 +64,22 @@ type Measured<'a> =
     BTreeMap<(&'static str, &'a str), BTreeMap<Isa, Vec<(&'a MeasuredTable, &'a [f64; BATCHES.len()])>>>;
 
 fn engines<'a>(tables: &[&'a MeasuredTable]) -> Measured<'a> {
-    // Records may have engines that the library no longer has.
-    let (ipv4, ipv6) = (fibula::fib::engines::<u32>(), fibula::fib::engines::<u128>());
-    let ours = |family: Family, name: &str| match family {
-        Family::Ipv6 => ipv6.iter().any(|engine| engine.name == name),
-        _ => ipv4.iter().any(|engine| engine.name == name),
-    };
     let mut all = Measured::new();
     for table in tables {
-        for rates in table.rates.iter().filter(|rates| ours(table.family, &rates.engine)) {
+        for rates in table.rates.iter().filter(|rates| is_ours(table.family, &rates.engine)) {
             let by_isa = all.entry((table.family.name(), &*rates.engine)).or_default();
             by_isa.entry(rates.isa).or_default().push((table, &rates.mlps));
         }
     }
     all
+}
+
+/// Records may have engines that the library no longer has.
+fn is_ours(family: Family, name: &str) -> bool {
+    match family {
+        Family::Ipv6 => fibula::fib::engines::<u128>().iter().any(|engine| engine.name == name),
+        _ => fibula::fib::engines::<u32>().iter().any(|engine| engine.name == name),
+    }
 }
 
 /// Writes a weight with four digits after the point, and none after the last that is not 0.

@@ -1,11 +1,10 @@
 //! The choices of `auto` for recorded tables, and their costs.
 
-use fibula::auto::{self, Known, Machine, MeasuredRates, Workload};
+use fibula::auto::{self, Known, Machine, Workload};
 use fibula::net::{Family, Key};
 use fibula::simd::Isa;
-use fibula_workload::table::TableSpec;
 
-use super::{BATCHES, EngineRates, MachineRecord, MeasuredTable};
+use super::{BATCHES, MachineRecord, MeasuredTable};
 
 /// One choice.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,17 +50,7 @@ fn with_rates(recorded: &MachineRecord, machine: Machine) -> Machine {
     if Isa::ALL.iter().any(|&isa| machine.has_rates(isa)) {
         return machine;
     }
-    let is_calibrated = |table: &&MeasuredTable| {
-        let TableSpec { routes, next_hops, .. } = fibula_workload::TABLE;
-        table.name == format!("{}-{routes}-{next_hops}", table.family.name()) && !table.is_held_out
-    };
-    recorded.tables.iter().filter(is_calibrated).fold(machine, |machine, table| {
-        table.rates.iter().fold(machine, |machine, EngineRates { isa, engine, mlps }| {
-            let &MeasuredTable { family, ranges, .. } = table;
-            let Some(bytes) = table.lookup_bytes(engine) else { return machine };
-            machine.with_rates(MeasuredRates { family, engine, isa: *isa, ranges, bytes, mlps: *mlps })
-        })
-    })
+    recorded.calibrated().into_iter().fold(machine, Machine::with_rates)
 }
 
 fn judge_table<K: Key>(machine: &Machine, table: &MeasuredTable, all: &mut Vec<JudgedChoice>) {
@@ -75,7 +64,7 @@ fn judge_table<K: Key>(machine: &Machine, table: &MeasuredTable, all: &mut Vec<J
         .collect();
     for (isa, batch) in isas.iter().flat_map(|&isa| (0..BATCHES.len()).map(move |batch| (isa, batch))) {
         for max_bytes in [None, Some(usize::MAX)] {
-            let &MeasuredTable { ranges, routes, host_routes, wide_routes, .. } = table;
+            let &MeasuredTable { ranges, routes, host_routes, wide_routes, next_hops, .. } = table;
             let machine = *machine;
             let batch_keys = BATCHES[batch];
             let wanted = Workload {
@@ -83,6 +72,7 @@ fn judge_table<K: Key>(machine: &Machine, table: &MeasuredTable, all: &mut Vec<J
                 routes,
                 host_routes,
                 wide_routes,
+                next_hops,
                 batch: batch_keys,
                 isa,
                 machine,

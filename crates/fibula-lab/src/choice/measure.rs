@@ -79,6 +79,7 @@ pub fn measure<K: Key>(plan: &TableToMeasure) -> Result<MeasuredTable, Box<dyn E
         routes: counted.routes,
         host_routes: counted.host_routes,
         wide_routes: counted.wide_routes,
+        next_hops: counted.next_hops,
         ranges: counted.ranges,
         structures,
         rates,

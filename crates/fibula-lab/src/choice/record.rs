@@ -3,8 +3,8 @@
 //! ```text
 //! machine l2_bytes 1048576                     the least of all calibrations, a line for each figure
 //! calibration 0 l2_bytes 1048576               each calibration by itself, as a command has one
-//! table ipv4-100-25 ipv4 fit 100 0 0 177       name, family, fit or held, routes, of them host routes and with wide next
-//!                                              hops, ranges
+//! table ipv4-100-25 ipv4 fit 100 0 0 25 177    name, family, fit or held, routes, of them host routes and with wide next
+//!                                              hops, different next hops, ranges
 //! engine range-btree 992                    lookup bytes, or `refused`
 //! rates avx2 range-btree 188.0 302.1 ...       M lookups/s by batch
 //! ```
@@ -12,9 +12,10 @@
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
-use fibula::auto::{Machine, TableKind};
+use fibula::auto::{Machine, MeasuredRates, TableKind};
 use fibula::net::Family;
 use fibula::simd::Isa;
+use fibula_workload::table::TableSpec;
 
 use super::BATCHES;
 
@@ -44,6 +45,8 @@ pub struct MeasuredTable {
     pub host_routes: usize,
     /// Number of routes with a wide next hop, as [`fibula::auto`] counts them.
     pub wide_routes: usize,
+    /// Number of different next hops, as [`fibula::auto`] counts them.
+    pub next_hops: usize,
     /// Number of disjoint ranges, equal neighbours merged.
     pub ranges: usize,
     /// All engines that were built or refused the table.
@@ -72,11 +75,23 @@ pub struct EngineRates {
     pub mlps: [f64; BATCHES.len()],
 }
 
+impl MachineRecord {
+    /// Returns the rates of engines over the tables that a [calibration](fibula_workload::calibrate) measures.
+    #[must_use]
+    pub fn calibrated(&self) -> Vec<MeasuredRates<'_>> {
+        let TableSpec { routes, next_hops, .. } = fibula_workload::TABLE;
+        let is_calibrated = |table: &&MeasuredTable| {
+            table.name == format!("{}-{routes}-{next_hops}", table.family.name()) && !table.is_held_out
+        };
+        self.tables.iter().filter(is_calibrated).flat_map(MeasuredTable::measured).collect()
+    }
+}
+
 impl MeasuredTable {
     /// Returns the kind of the table.
     #[must_use]
     pub fn kind(&self) -> TableKind {
-        TableKind::of(self.routes, self.host_routes, self.wide_routes)
+        TableKind::of(self.routes, self.host_routes, self.wide_routes, self.next_hops)
     }
 
     /// Returns the rates of an engine with the largest set within this one, which lookups use.
@@ -84,6 +99,15 @@ impl MeasuredTable {
     pub fn rates_within(&self, engine: &str, isa: Isa) -> Option<&EngineRates> {
         let of_it = self.rates.iter().filter(|rates| rates.engine == engine);
         of_it.filter(|rates| rates.isa.is_within(isa)).max_by_key(|rates| rates.isa)
+    }
+
+    /// Returns the rates as the library takes them.
+    fn measured(&self) -> impl Iterator<Item = MeasuredRates<'_>> {
+        self.rates.iter().filter_map(|EngineRates { isa, engine, mlps }| {
+            let &Self { family, ranges, .. } = self;
+            let bytes = self.lookup_bytes(engine)?;
+            Some(MeasuredRates { family, engine, isa: *isa, ranges, bytes, mlps: *mlps })
+        })
     }
 
     /// Returns the lookup bytes of an engine, unless it refused the table.
@@ -103,9 +127,10 @@ impl fmt::Display for MachineRecord {
             machine.to_string().lines().try_for_each(|line| writeln!(f, "calibration {number} {line}"))?;
         }
         for table in &self.tables {
-            let MeasuredTable { name, routes, host_routes, wide_routes, ranges, .. } = table;
+            let MeasuredTable { name, routes, host_routes, wide_routes, next_hops, ranges, .. } = table;
             let (family, part) = (table.family.name(), if table.is_held_out { "held" } else { "fit" });
-            writeln!(f, "table {name} {family} {part} {routes} {host_routes} {wide_routes} {ranges}")?;
+            let counts = format_args!("{routes} {host_routes} {wide_routes} {next_hops} {ranges}");
+            writeln!(f, "table {name} {family} {part} {counts}")?;
             for MeasuredEngine { engine, lookup_bytes } in &table.structures {
                 let bytes = lookup_bytes.map_or("refused".to_owned(), |bytes| bytes.to_string());
                 writeln!(f, "engine {engine} {bytes}")?;
@@ -148,7 +173,7 @@ impl MachineRecord {
     fn read(&mut self, line: &str) -> Option<()> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         match fields[..] {
-            ["table", name, family, part, routes, host_routes, wide_routes, ranges] => {
+            ["table", name, family, part, routes, host_routes, wide_routes, next_hops, ranges] => {
                 self.tables.push(MeasuredTable {
                     name: name.to_owned(),
                     family: match family {
@@ -160,6 +185,7 @@ impl MachineRecord {
                     routes: routes.parse().ok()?,
                     host_routes: host_routes.parse().ok()?,
                     wide_routes: wide_routes.parse().ok()?,
+                    next_hops: next_hops.parse().ok()?,
                     ranges: ranges.parse().ok()?,
                     structures: Vec::new(),
                     rates: Vec::new(),

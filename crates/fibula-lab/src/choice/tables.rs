@@ -54,14 +54,17 @@ const WIDE: [&[usize]; 2] = [
     &[60, 3_000, 25_000, 200_000, 450_000],
 ];
 
+/// The same for tables with many next hops, none of them wide.
+const MANY: [&[usize]; 2] = [&[2_500, 10_000, 40_000, 160_000, 640_000], &[50_000]];
+
+/// Next hops of those tables.
+const MANY_NEXT_HOPS: u32 = 20_000;
+
 /// Next hops of a table with so many routes. Half of the ids below 70,000 are wide; small tables draw too few of them to
 /// have a sure share, so nearly all of theirs are.
 const fn wide_next_hops(routes: usize) -> u32 {
     if routes < 1_000 { 1 << 20 } else { 70_000 }
 }
-
-/// Routes with many next hops, none of them wide, left out of the fit.
-const MANY_NEXT_HOPS: (usize, u32) = (50_000, 20_000);
 
 /// Returns all tables of a family, held out ones last. Those have another seed, so that they are not parts of the others.
 #[must_use]
@@ -82,9 +85,9 @@ pub fn tables(family: Family) -> Vec<TableToMeasure> {
         all.extend(HOSTS[sizes].iter().map(|&routes| plan(Some("host-routes"), spec(routes), held)));
         let wide = |routes: usize| TableSpec { next_hops: wide_next_hops(routes), ..spec(routes) };
         all.extend(WIDE[sizes].iter().map(|&routes| plan(None, wide(routes), held)));
+        let many = |routes: usize| TableSpec { next_hops: MANY_NEXT_HOPS, ..spec(routes) };
+        all.extend(MANY[sizes].iter().map(|&routes| plan(None, many(routes), held)));
     }
-    let (routes, next_hops) = MANY_NEXT_HOPS;
-    all.push(plan(None, TableSpec { routes, next_hops, seed: 2 }, true));
     all
 }
 
@@ -99,12 +102,18 @@ mod tests {
         for plan in tables(K::FAMILY).iter().filter(|plan| plan.spec.next_hops >= 1 << 16) {
             let routes = plan.routes::<K>().unwrap();
             let counted = Workload::default().with_table(&RouteSlice::new(&routes).unwrap());
-            assert_eq!(counted.kind(), TableKind::Wide, "{}", plan.name);
+            let kind = if plan.spec.routes > 1_000 { TableKind::ManyWide } else { TableKind::Wide };
+            assert!(counted.kind() == kind || plan.spec.routes == 1_000, "{}", plan.name);
+        }
+        for plan in tables(K::FAMILY).iter().filter(|plan| plan.spec.next_hops == MANY_NEXT_HOPS) {
+            let routes = plan.routes::<K>().unwrap();
+            let counted = Workload::default().with_table(&RouteSlice::new(&routes).unwrap());
+            assert_eq!(counted.kind(), TableKind::Many, "{}", plan.name);
         }
     }
 
     #[test]
-    fn tables_with_wide_next_hops_are_of_their_kind() {
+    fn tables_with_wide_or_many_next_hops_are_of_their_kind() {
         wide_tables::<u32>();
         wide_tables::<u128>();
     }

@@ -7,6 +7,9 @@ use core::fmt;
 /// 256, interpolated between shares of none and of a quarter to two thirds.
 const WIDE_SHARE: usize = 8;
 
+/// Most next hops of a table that has few: some engines have codes of a byte for those that most routes have.
+const FEW_NEXT_HOPS: usize = 512;
+
 /// A kind of table. Engines are fast for one kind and slow for another of the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -15,23 +18,31 @@ pub enum TableKind {
     Plain,
     /// A table with mostly host routes, whatever its next hops.
     Hosts,
-    /// A table with many [wide](super::Workload::wide_routes) next hops, those of at least an eighth of the routes.
+    /// A table with many [wide](super::Workload::wide_routes) next hops, those of at least an eighth of the routes, and few different
+    /// ones.
     Wide,
+    /// A table with more different next hops than a byte tells apart, few of them wide.
+    Many,
+    /// A table with many different next hops, and many wide ones.
+    ManyWide,
 }
 
 impl TableKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Hosts, Self::Wide];
+    pub const ALL: [Self; 5] = [Self::Plain, Self::Hosts, Self::Wide, Self::Many, Self::ManyWide];
 
-    /// Returns the kind of a table with so many routes, of which so many are host routes, and so many have a wide next hop.
+    /// Returns the kind of a table with so many routes, of which so many are host routes, and so many have a wide next hop, and with
+    /// so many different next hops.
     #[must_use]
-    pub fn of(routes: usize, host_routes: usize, wide_routes: usize) -> Self {
-        if host_routes * 2 > routes {
-            Self::Hosts
-        } else if wide_routes > 0 && wide_routes * WIDE_SHARE >= routes {
-            Self::Wide
-        } else {
-            Self::Plain
+    pub fn of(routes: usize, host_routes: usize, wide_routes: usize, next_hops: usize) -> Self {
+        let is_wide = wide_routes > 0 && wide_routes * WIDE_SHARE >= routes;
+        let has_many = next_hops > FEW_NEXT_HOPS;
+        match (is_wide, has_many) {
+            _ if host_routes * 2 > routes => Self::Hosts,
+            (true, true) => Self::ManyWide,
+            (true, false) => Self::Wide,
+            (false, true) => Self::Many,
+            (false, false) => Self::Plain,
         }
     }
 
@@ -42,6 +53,8 @@ impl TableKind {
             Self::Plain => "plain",
             Self::Hosts => "hosts",
             Self::Wide => "wide",
+            Self::Many => "many",
+            Self::ManyWide => "many-wide",
         }
     }
 }

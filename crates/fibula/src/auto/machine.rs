@@ -6,7 +6,7 @@ use core::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::pace::Paces;
+use super::pace::{Paces, RATES};
 use crate::memory::{Budget, Buffer};
 use crate::net::Family;
 use crate::simd::Isa;
@@ -89,7 +89,7 @@ impl Machine {
     /// many lookup bytes. An engine that the model does not have is left out.
     #[must_use]
     pub fn with_rates(mut self, of: MeasuredRates<'_>) -> Self {
-        self.paces.insert(&of);
+        self.paces.insert(&of, super::model::costs());
         self
     }
 
@@ -118,14 +118,15 @@ impl Machine {
         }
     }
 
-    /// Returns this machine with another second-level cache: what was fast up to the size of the old one is so up to that
-    /// of the new one.
+    /// Returns this machine with another second-level cache, and without rates of engines: what was fast up to the size of the old one
+    /// is so up to that of the new one.
     #[must_use]
     pub fn with_l2(self, l2_bytes: usize) -> Self {
         let scale = self.l2_bytes.max(1) as f64 / l2_bytes.max(1) as f64;
         let load_ns = core::array::from_fn(|size| self.load_ns(size_bytes(size) * scale));
         let wait_ns = core::array::from_fn(|size| self.wait_ns(size_bytes(size) * scale));
-        Self { l2_bytes, load_ns, wait_ns, ..self }
+        // What engines took was with the other cache.
+        Self { l2_bytes, load_ns, wait_ns, paces: Paces::NONE, ..self }
     }
 
     /// Returns the size of a core's second-level cache.
@@ -170,6 +171,15 @@ pub struct MeasuredRates<'a> {
     pub bytes: usize,
     /// Million lookups a second, by batch.
     pub mlps: [f64; super::BATCHES.len()],
+}
+
+/// Writes the line of a [`Machine`]'s text.
+impl fmt::Display for MeasuredRates<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, engine, isa, ranges, bytes, mlps } = self;
+        write!(f, "{RATES}{} {engine} {isa} {ranges} {bytes}", family.name())?;
+        mlps.iter().try_for_each(|mlps| write!(f, " {mlps:.1}"))
+    }
 }
 
 /// Interpolates between tables of measured sizes, over the logarithm of bytes.
@@ -295,7 +305,12 @@ impl FromStr for Machine {
             all?.try_into().map(rising).map_err(|_| MachineError(name))
         };
         let (load_ns, wait_ns) = (numbers("load_ns")?, numbers("wait_ns")?);
-        let paces = Paces::read(text).ok_or(MachineError("rates"))?;
+        let mut rates = text.lines().filter(|line| line.starts_with(RATES)).peekable();
+        // Without any, the model is not needed, which begins with a machine itself.
+        let paces = match rates.peek() {
+            Some(_) => Paces::read(rates, super::model::costs()).ok_or(MachineError("rates"))?,
+            None => Paces::NONE,
+        };
         Ok(Self { l2_bytes, step_ns, load_ns, wait_ns, paces })
     }
 }

@@ -27,15 +27,15 @@
 //!   batches the time is interpolated over the logarithm of their keys.
 //! - **Monotone**: no rate rises where a table has more ranges, an engine more bytes or a machine slower loads, so noise in
 //!   measurements of one table cannot make a smaller table the slower one.
-//! - **Tables** are of a [`TableKind`]: with mostly host routes, with many next hops that need more than 15 bits, or plain. Each
-//!   kind has costs of its own besides.
+//! - **Tables** are of a [`TableKind`]: with mostly host routes, with many next hops, with next hops that need more than 15 bits, with
+//!   both, or plain. Each kind has costs of its own besides.
 //! - **Bytes** are those of the engine once it is built, and estimated before.
 //! - **Machine**: the recorded one is the default; [`Machine::here`] measures this one. A machine may have rates of the engines
-//!   themselves over one table ([`Machine::with_rates`]): what they differ from the model there, they are expected to differ by
-//!   everywhere. The commands measure them.
+//!   themselves over one table ([`Machine::with_rates`]): what they differ there from the model and the recorded machine's, they are
+//!   expected to differ by everywhere. The commands measure them.
 //! - **Instruction set**: an engine's best kernels within the given set.
 //! - **Limit on bytes**: by default in proportion to the table and the cache, [`Workload::most_bytes`].
-//! - **Ties**: of the engines within 5 % of the best, the one that takes the fewest bytes.
+//! - **Ties**: of the engines within 5 % of the best, the one that takes the fewest bytes, if it saves a fifth of the best one's.
 //! - **Hysteresis**: the engine in use stays unless another is expected to be more than 10 % faster.
 //!
 //! What the model does not know is how skewed the traffic is: `fibula choose --measure --addresses FILE` measures that. The test
@@ -71,6 +71,9 @@ pub use model::{BATCHES, FIGURES, figures};
 /// Rates of at least this share of the best one count as equal to it.
 const TIE: f64 = 0.95;
 
+/// The share of the fastest engine's bytes that an equal one takes at most to be chosen instead.
+const SMALLER: f64 = 0.8;
+
 /// Bits of a next hop beyond which it is wide.
 const WIDE_BITS: u32 = 15;
 
@@ -93,6 +96,8 @@ pub struct Workload {
     /// Number of routes with a wide next hop, one that needs more than 15 bits. Some engines keep those apart from the
     /// others, which takes a further load.
     pub wide_routes: usize,
+    /// Number of different next hops, told apart by the low 16 bits of their ids. Some engines are smaller and faster with few.
+    pub next_hops: usize,
     /// Keys that arrive together; 1 for single lookups.
     pub batch: usize,
     /// The instruction set that lookups use.
@@ -113,6 +118,7 @@ impl Default for Workload {
             routes: 0,
             host_routes: 0,
             wide_routes: 0,
+            next_hops: 0,
             batch: 256,
             isa,
             machine,
@@ -125,7 +131,13 @@ impl Workload {
     /// Returns this workload with the routes and ranges of a table counted, in one pass over it.
     #[must_use]
     pub fn with_table<K: Key>(mut self, routes: &dyn Routes<K>) -> Self {
-        let counted = RouteCounts { routes, all: Cell::new(0), hosts: Cell::new(0), wide: Cell::new(0) };
+        let counted = RouteCounts {
+            routes,
+            all: Cell::new(0),
+            hosts: Cell::new(0),
+            wide: Cell::new(0),
+            next_hops: vec![Cell::new(0); ID_WORDS],
+        };
         self.ranges = 0;
         let _ = ranges::visit(&counted, Prefix::ALL, Merge::EqualNeighbours, |_| {
             self.ranges += 1;
@@ -133,6 +145,7 @@ impl Workload {
         });
         (self.routes, self.host_routes, self.wide_routes) =
             (counted.all.get(), counted.hosts.get(), counted.wide.get());
+        self.next_hops = counted.next_hops.iter().map(|word| word.get().count_ones() as usize).sum();
         self
     }
 
@@ -147,7 +160,7 @@ impl Workload {
     /// Returns the kind of the table.
     #[must_use]
     pub fn kind(&self) -> TableKind {
-        TableKind::of(self.routes, self.host_routes, self.wide_routes)
+        TableKind::of(self.routes, self.host_routes, self.wide_routes, self.next_hops)
     }
 }
 
@@ -157,7 +170,12 @@ struct RouteCounts<'a, K: Key> {
     all: Cell<usize>,
     hosts: Cell<usize>,
     wide: Cell<usize>,
+    /// A bit for each value of the low bits of an id.
+    next_hops: Vec<Cell<u64>>,
 }
+
+/// Words of 64 bits for the low 16 bits of ids.
+const ID_WORDS: usize = 1 << 10;
 
 impl<K: Key> Routes<K> for RouteCounts<'_, K> {
     fn len(&self) -> usize {
@@ -170,7 +188,9 @@ impl<K: Key> Routes<K> for RouteCounts<'_, K> {
         self.routes.visit(within, &mut |route| {
             self.all.update(|count| count + 1);
             self.hosts.update(|count| count + usize::from(route.prefix.len() > long));
-            self.wide.update(|count| count + usize::from(route.next_hop.id() >= 1 << WIDE_BITS));
+            let id = route.next_hop.id();
+            self.wide.update(|count| count + usize::from(id >= 1 << WIDE_BITS));
+            self.next_hops[id as usize / 64 % ID_WORDS].update(|word| word | 1 << (id % 64));
             each(route)
         })
     }
@@ -271,6 +291,7 @@ pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
 pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
     let most = wanted.most_bytes::<K>();
     let mut all: Vec<Choice<K>> = Vec::new();
+    let recorded = Machine::recorded().paces;
     let is_measured = wanted.machine.has_rates(wanted.isa);
     for engine in crate::fib::engines::<K>() {
         let of_it =
@@ -290,8 +311,8 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
             continue;
         }
         // All by what was measured, or none.
-        let measured = wanted.machine.paces.get(number).filter(|_| is_measured);
-        let ns = cost.ns(wanted, bytes, measured);
+        let measured = wanted.machine.paces.get(number).filter(|_| is_measured).zip(recorded.get(number));
+        let ns = cost.ns(wanted, bytes, measured.map(|(here, recorded)| [here, recorded]));
         let (isa, batch, is_built) = (cost.isa, wanted.batch, built.is_some());
         let (mlps, reason) = (1e3 / ns, Reason::Fastest);
         // In its place at once: they are few, and a sort is a lot of code.
@@ -324,7 +345,7 @@ pub fn pick<K: Key>(ranked: &[Choice<K>], in_use: Option<&str>) -> Option<Choice
     }
     let equal = ranked.iter().take_while(|choice| choice.mlps >= fastest.mlps * TIE);
     let smallest = equal.min_by_key(|choice| choice.bytes)?;
-    if in_use == Some(fastest.engine.name) || smallest.engine.name == fastest.engine.name {
+    if in_use == Some(fastest.engine.name) || smallest.bytes as f64 > SMALLER * fastest.bytes as f64 {
         return Some(fastest);
     }
     let reason = Reason::Smallest { fastest: fastest.engine.name, mlps: fastest.mlps };

@@ -9,14 +9,14 @@ use std::sync::LazyLock;
 use crate::net::{Key, KeyKind};
 use crate::simd::Isa;
 
-use super::pace::{MOST_COSTS, Pace};
+use super::pace::{MOST_COSTS, Pace, Paces, RATES};
 use super::{Machine, TableKind, Workload};
 
 /// Batches that were measured.
 pub const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
 
 /// The names of the [`figures`], in their order. Those of some kind of table come last, and are 0 for others.
-pub const FIGURES: [&str; 18] = [
+pub const FIGURES: [&str; 26] = [
     "step",
     "step-log2-ranges",
     "load",
@@ -35,6 +35,14 @@ pub const FIGURES: [&str; 18] = [
     "wide-step-log2-ranges",
     "wide-load",
     "wide-wait",
+    "many-step",
+    "many-step-log2-ranges",
+    "many-load",
+    "many-wait",
+    "many-wide-step",
+    "many-wide-step-log2-ranges",
+    "many-wide-load",
+    "many-wide-wait",
 ];
 
 /// Bytes of an engine that lookups touch for each range, at most: of a direct table, a few lines.
@@ -56,7 +64,8 @@ pub fn figures(kind: TableKind, ranges: usize, bytes: usize, machine: &Machine) 
     let whole = [step, step * halvings, loads[0], waits[0]];
     let of_kind = |one: TableKind| if kind == one { whole } else { [0.0; 4] };
     let mut all = [0.0; FIGURES.len()];
-    let parts = [&whole[..2], &loads, &waits, &of_kind(TableKind::Hosts), &of_kind(TableKind::Wide)];
+    let kinds = [TableKind::Hosts, TableKind::Wide, TableKind::Many, TableKind::ManyWide].map(of_kind);
+    let parts = [&whole[..2], &loads, &waits, kinds.as_flattened()];
     parts.into_iter().flatten().zip(&mut all).for_each(|(figure, to)| *to = *figure);
     all
 }
@@ -79,23 +88,34 @@ impl Cost {
     }
 
     /// Returns the nanoseconds of a lookup in an engine of so many bytes: what the weights give, and where lookups were measured on
-    /// the machine, this times what they took of what the weights give there. That ratio does not depend on the table.
-    pub(super) fn ns(&self, wanted: &Workload, bytes: usize, measured: Option<&Pace>) -> f64 {
-        let figures_of = |kind, ranges: usize, bytes: usize| figures(kind, ranges, bytes, &wanted.machine);
-        let figures = figures_of(wanted.kind(), wanted.ranges, bytes);
-        let measured = measured
-            .map(|pace| (pace, figures_of(TableKind::Plain, pace.ranges as usize, pace.bytes as usize)));
+    /// this machine as on the recorded one, this times what they took more of what the weights give. That ratio does not depend
+    /// on the table, and is 1 for the recorded machine.
+    pub(super) fn ns(&self, wanted: &Workload, bytes: usize, measured: Option<[&Pace; 2]>) -> f64 {
+        let figures = figures(wanted.kind(), wanted.ranges, bytes, &wanted.machine);
         let (low, share) = between_batches(wanted.batch);
         let at = |batch: usize| {
-            let sum = |figures: &[f64]| -> f64 {
-                self.weights[batch].iter().zip(figures).map(|(weight, figure)| weight * figure).sum()
+            let ratio = |[here, recorded]: [&Pace; 2]| {
+                self.off_by(here, &wanted.machine, batch) / self.off_by(recorded, &MODEL.machine, batch)
             };
-            let ratio = measured.map_or(1.0, |(pace, figures)| pace.ratio(batch, sum(&figures)));
-            sum(&figures) * ratio
+            self.sum(batch, &figures) * measured.map_or(1.0, ratio).clamp(1.0 / MOST_OFF, MOST_OFF)
         };
         if share == 0.0 { at(low) } else { at(low) * (1.0 - share) + at(low + 1) * share }
     }
+
+    /// Returns the nanoseconds of a lookup with these figures, in a batch.
+    fn sum(&self, batch: usize, figures: &[f64]) -> f64 {
+        self.weights[batch].iter().zip(figures).map(|(weight, figure)| weight * figure).sum()
+    }
+
+    /// Returns how many times what the weights give lookups took on a machine.
+    fn off_by(&self, pace: &Pace, machine: &Machine, batch: usize) -> f64 {
+        let figures = figures(TableKind::Plain, pace.ranges as usize, pace.bytes as usize, machine);
+        f64::from(pace.ns[batch]) / self.sum(batch, &figures)
+    }
 }
+
+/// How far a measurement can move a cost: beyond, something else was at work.
+const MOST_OFF: f64 = 4.0;
 
 /// Returns the number of the measured batch below, and how far the batch is from there to the next one.
 fn between_batches(batch: usize) -> (usize, f64) {
@@ -131,7 +151,7 @@ pub(super) fn costs() -> &'static [Cost] {
     &MODEL.costs
 }
 
-/// Returns the measured machine.
+/// Returns the measured machine, with rates of the engines.
 pub(super) fn machine() -> Machine {
     MODEL.machine
 }
@@ -148,7 +168,10 @@ static MODEL: LazyLock<Model> =
 /// Returns `None` for text that the generator would not write.
 fn read(text: &'static str) -> Option<Model> {
     let (machine, rows) = text.split_once("\n\n")?;
-    let mut model = Model { machine: machine.parse().ok()?, sizes: Vec::new(), costs: Vec::new() };
+    // Its rates are of costs, which are not read yet.
+    let (rates, figures): (Vec<&str>, _) = machine.lines().partition(|line| line.starts_with(RATES));
+    let machine_text = figures.join("\n");
+    let mut model = Model { machine: machine_text.parse().ok()?, sizes: Vec::new(), costs: Vec::new() };
     for line in rows.lines() {
         let fields: Vec<&str> = line.split(',').collect();
         match fields[..] {
@@ -173,5 +196,6 @@ fn read(text: &'static str) -> Option<Model> {
             [] => return None,
         }
     }
+    model.machine.paces = Paces::read(rates.into_iter(), &model.costs)?;
     Some(model)
 }

@@ -1,6 +1,6 @@
 //! Rates of the engines themselves on a machine, over one table of each family. What a gather or a branch costs differs between
-//! processors by more than loads and steps do: a lookup's cost there is what the model expects, multiplied by what it was off for
-//! this table.
+//! processors by more than loads and steps do: a cost is what the model gives, multiplied by how much more the engine took for this table
+//! than on the recorded machine.
 
 use core::fmt;
 use core::str::FromStr;
@@ -11,10 +11,10 @@ use crate::net::Family;
 use crate::simd::Isa;
 
 /// Costs that the model has at most.
-pub(super) const MOST_COSTS: usize = 32;
+pub(super) const MOST_COSTS: usize = 40;
 
-/// How far a measurement can move a cost: beyond, something else was at work.
-const MOST: f64 = 4.0;
+/// How a line with rates begins.
+pub(super) const RATES: &str = "rates ";
 
 /// What was measured, for each [cost](model::costs) in its order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,14 +26,7 @@ pub(super) struct Pace {
     pub(super) ranges: u32,
     pub(super) bytes: u32,
     /// Nanoseconds of a lookup, by batch.
-    ns: [f32; BATCHES.len()],
-}
-
-impl Pace {
-    /// Returns what an expected time of this batch is to be multiplied by.
-    pub(super) fn ratio(&self, batch: usize, expected_ns: f64) -> f64 {
-        (f64::from(self.ns[batch]) / expected_ns).clamp(1.0 / MOST, MOST)
-    }
+    pub(super) ns: [f32; BATCHES.len()],
 }
 
 impl Paces {
@@ -55,11 +48,12 @@ impl Paces {
         costs().all(|(at, cost)| self.0[at].is_some() || !is_best(cost))
     }
 
-    pub(super) fn insert(&mut self, of: &MeasuredRates<'_>) {
+    /// Adds what was measured of one of these costs, if it is one.
+    pub(super) fn insert(&mut self, of: &MeasuredRates<'_>, costs: &[model::Cost]) {
         let is_of = |cost: &model::Cost| {
             cost.family == of.family.name() && cost.engine == of.engine && cost.isa == of.isa
         };
-        if let Some(at) = model::costs().iter().position(is_of) {
+        if let Some(at) = costs.iter().position(is_of) {
             let ns = of.mlps.map(|mlps| (1e3 / mlps) as f32);
             // What is larger is no table to measure with, and only less exact.
             let [ranges, bytes] = [of.ranges, of.bytes].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
@@ -77,19 +71,18 @@ impl Paces {
         }))
     }
 
-    /// Reads the lines that begin with `rates`; `None` if one of them is not whole. Engines that the model does not have are left
-    /// out.
-    pub(super) fn read(text: &str) -> Option<Self> {
+    /// Reads lines that begin with [`RATES`]; `None` if one of them is not whole. Engines without one of these costs are left out.
+    pub(super) fn read<'a>(lines: impl Iterator<Item = &'a str>, costs: &[model::Cost]) -> Option<Self> {
         let mut all = Self::NONE;
-        for line in text.lines().filter_map(|line| line.strip_prefix("rates ")) {
+        for line in lines.filter_map(|line| line.strip_prefix(RATES)) {
             let fields: Vec<&str> = line.split_ascii_whitespace().collect();
             let &[family, engine, isa, ranges, bytes, ref mlps @ ..] = &fields[..] else { return None };
-            let family = [Family::Ipv4, Family::Ipv6].into_iter().find(|named| named.name() == family)?;
+            let family = self::family(family)?;
             let is_rate = |mlps: &f64| *mlps > 0.0 && *mlps < 1e6;
             let mlps: Vec<f64> = mlps.iter().filter_map(|mlps| mlps.parse().ok()).filter(is_rate).collect();
             let (isa, mlps) = (Isa::from_str(isa).ok()?, mlps.try_into().ok()?);
             let (ranges, bytes) = (ranges.parse().ok()?, bytes.parse().ok()?);
-            all.insert(&MeasuredRates { family, engine, isa, ranges, bytes, mlps });
+            all.insert(&MeasuredRates { family, engine, isa, ranges, bytes, mlps }, costs);
         }
         Some(all)
     }
@@ -103,10 +96,14 @@ impl fmt::Display for Paces {
         }
         for (cost, pace) in model::costs().iter().zip(&self.0) {
             let Some(Pace { ranges, bytes, ns }) = pace else { continue };
-            write!(f, "rates {} {} {} {ranges} {bytes}", cost.family, cost.engine, cost.isa)?;
-            ns.iter().try_for_each(|ns| write!(f, " {:.1}", 1e3 / ns))?;
-            writeln!(f)?;
+            let (family, engine, isa) = (family(cost.family).ok_or(fmt::Error)?, cost.engine, cost.isa);
+            let (ranges, bytes, mlps) = (*ranges as usize, *bytes as usize, ns.map(|ns| 1e3 / f64::from(ns)));
+            writeln!(f, "{}", MeasuredRates { family, engine, isa, ranges, bytes, mlps })?;
         }
         Ok(())
     }
+}
+
+fn family(name: &str) -> Option<Family> {
+    [Family::Ipv4, Family::Ipv6].into_iter().find(|family| family.name() == name)
 }

@@ -22,6 +22,20 @@ fn folder() -> PathBuf {
 /// Tables that are measured between two calibrations that are kept.
 const TABLES_A_CALIBRATION: usize = 6;
 
+/// Replaces the calibrations of the record by so many new ones, and measures no table.
+pub(super) fn calibrate_again(count: usize) -> Outcome {
+    let machine = Machine::this();
+    let path = folder().join(format!("{}.txt", machine.slug()));
+    let mut record: MachineRecord = fs::read_to_string(&path)?.parse()?;
+    let sets: Vec<Present> = Present::all().collect();
+    record.calibrations = (0..count).map(|_| calibrate(machine.l2_bytes(), &sets)).collect();
+    record.machine =
+        record.calibrations.iter().fold(record.machine.without_rates(), |least, now| least.least(*now));
+    fs::write(&path, record.to_string())?;
+    println!("{}: {count} calibrations", path.display());
+    Ok(())
+}
+
 pub(super) fn record(parts: &[String]) -> Outcome {
     let machine = Machine::this();
     let path = folder().join(format!("{}.txt", machine.slug()));

@@ -130,6 +130,9 @@ enum MeasureProgram {
         /// Say how good the choices are, by what is recorded
         #[arg(long, conflicts_with = "parts")]
         judge: bool,
+        /// Replace the calibrations of the record by so many new ones
+        #[arg(long, value_name = "NUMBER", conflicts_with_all = ["parts", "judge"])]
+        calibrate: Option<usize>,
     },
 }
 
@@ -163,6 +166,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
             rib_file::run(output, *peers, *prefixes as usize)
         }
         MeasureProgram::Choices { judge: true, .. } => choices::judge(),
+        MeasureProgram::Choices { calibrate: Some(count), .. } => choices::calibrate_again(*count),
         MeasureProgram::Choices { parts, .. } => choices::record(parts),
     };
     outcome.map_err(failure)?;
