@@ -1,4 +1,4 @@
-//! What the choice of an engine knows of a machine: the speed of arithmetic and loads, and rates of the engines themselves.
+//! The calibration of a machine, for the choice of an engine: the speed of arithmetic and loads, and rates of the engines themselves.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ fn with_rates<K: Key>(mut machine: Machine, isa: Present) -> Machine {
         }
     }
     for ((engine, fib), mlps) in fibs.into_iter().zip(best) {
-        // What ran: its best kernels within the set.
+        // Its best kernels within the set have run.
         let Some(&isa) = engine.isas.iter().filter(|kernels| kernels.is_within(isa.isa())).max() else {
             continue;
         };

@@ -6,7 +6,7 @@
 //! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
 //! - [`replay`]: recorded changes, put into a live table while other threads look up.
 //! - [`measure`] and [`probe`]: quick measurements of lookups and builds.
-//! - [`calibrate`](calibrate()): what the choice of an engine knows of a machine.
+//! - [`calibrate`](calibrate()): the calibration of a machine, for the choice of an engine.
 //! - [`engines`]: the registry as a list.
 //! - [`machine`]: the processor and its caches.
 //! - [`page`] and [`drawing`]: pages of HTML that need no other file, and charts for them.

@@ -6,9 +6,8 @@ use core::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::pace::{Paces, RATES};
+use super::pace::{MeasuredRates, Paces, RATES};
 use crate::memory::{Budget, Buffer};
-use crate::net::Family;
 use crate::simd::Isa;
 
 /// Number of table sizes.
@@ -89,7 +88,7 @@ impl Machine {
     /// many lookup bytes. An engine that the model does not have is left out.
     #[must_use]
     pub fn with_rates(mut self, of: MeasuredRates<'_>) -> Self {
-        self.paces.insert(&of, super::model::costs());
+        self.paces.insert(&of, super::model::names());
         self
     }
 
@@ -102,7 +101,7 @@ impl Machine {
     /// Returns whether it has the rates of all engines that lookups with this set run, so that choices use them.
     #[must_use]
     pub fn has_rates(&self, isa: Isa) -> bool {
-        self.paces.are_whole(isa)
+        self.paces.are_whole(isa, super::model::names())
     }
 
     /// Returns this machine as the faster of two measurements of it shows each figure: what else it did made the other longer.
@@ -125,7 +124,7 @@ impl Machine {
         let scale = self.l2_bytes.max(1) as f64 / l2_bytes.max(1) as f64;
         let load_ns = core::array::from_fn(|size| self.load_ns(size_bytes(size) * scale));
         let wait_ns = core::array::from_fn(|size| self.wait_ns(size_bytes(size) * scale));
-        // What engines took was with the other cache.
+        // Engines were measured with the other cache.
         Self { l2_bytes, load_ns, wait_ns, paces: Paces::NONE, ..self }
     }
 
@@ -153,32 +152,6 @@ impl Machine {
     #[must_use]
     pub fn wait_ns(&self, bytes: f64) -> f64 {
         between(&self.wait_ns, bytes)
-    }
-}
-
-/// The rates of an engine over one table, for [`Machine::with_rates`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MeasuredRates<'a> {
-    /// The family.
-    pub family: Family,
-    /// The engine.
-    pub engine: &'a str,
-    /// The instruction set.
-    pub isa: Isa,
-    /// Ranges of the table.
-    pub ranges: usize,
-    /// Lookup bytes of the engine over it.
-    pub bytes: usize,
-    /// Million lookups a second, by batch.
-    pub mlps: [f64; super::BATCHES.len()],
-}
-
-/// Writes the line of a [`Machine`]'s text.
-impl fmt::Display for MeasuredRates<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { family, engine, isa, ranges, bytes, mlps } = self;
-        write!(f, "{RATES}{} {engine} {isa} {ranges} {bytes}", family.name())?;
-        mlps.iter().try_for_each(|mlps| write!(f, " {mlps:.1}"))
     }
 }
 
@@ -281,7 +254,8 @@ impl fmt::Display for Machine {
             ns.iter().try_for_each(|ns| write!(f, " {ns:.3}"))?;
             writeln!(f)?;
         }
-        self.paces.fmt(f)
+        // Without any, the model is not read, which begins with a machine itself.
+        if self.paces == Paces::NONE { Ok(()) } else { self.paces.write(f, super::model::names()) }
     }
 }
 
@@ -308,7 +282,7 @@ impl FromStr for Machine {
         let mut rates = text.lines().filter(|line| line.starts_with(RATES)).peekable();
         // Without any, the model is not needed, which begins with a machine itself.
         let paces = match rates.peek() {
-            Some(_) => Paces::read(rates, super::model::costs()).ok_or(MachineError("rates"))?,
+            Some(_) => Paces::read(rates, super::model::names()).ok_or(MachineError("rates"))?,
             None => Paces::NONE,
         };
         Ok(Self { l2_bytes, step_ns, load_ns, wait_ns, paces })

@@ -31,8 +31,8 @@
 //!   both, or plain. Each kind has costs of its own besides.
 //! - **Bytes** are those of the engine once it is built, and estimated before.
 //! - **Machine**: the recorded one is the default; [`Machine::here`] measures this one. A machine may have rates of the engines
-//!   themselves over one table ([`Machine::with_rates`]): what they differ there from the model and the recorded machine's, they are
-//!   expected to differ by everywhere. The commands measure them.
+//!   themselves over one table ([`Machine::with_rates`]): engines are expected to differ from the model everywhere as they differ there,
+//!   beyond the recorded machine's. The commands measure them.
 //! - **Instruction set**: an engine's best kernels within the given set.
 //! - **Limit on bytes**: by default in proportion to the table and the cache, [`Workload::most_bytes`].
 //! - **Ties**: of the engines within 5 % of the best, the one that takes the fewest bytes, if it saves a fifth of the best one's.
@@ -64,9 +64,11 @@ use crate::simd::{self, Isa};
 #[doc(hidden)]
 pub use kind::TableKind;
 #[doc(hidden)]
-pub use machine::{Machine, MachineError, MeasuredRates};
+pub use machine::{Machine, MachineError};
 #[doc(hidden)]
-pub use model::{BATCHES, FIGURES, figures};
+pub use model::{FIGURES, figures};
+#[doc(hidden)]
+pub use pace::{BATCHES, MeasuredRates};
 
 /// Rates of at least this share of the best one count as equal to it.
 const TIE: f64 = 0.95;
@@ -310,7 +312,7 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
         if bytes > most.saturating_add(slack) {
             continue;
         }
-        // All by what was measured, or none.
+        // All by measurements, or none.
         let measured = wanted.machine.paces.get(number).filter(|_| is_measured).zip(recorded.get(number));
         let ns = cost.ns(wanted, bytes, measured.map(|(here, recorded)| [here, recorded]));
         let (isa, batch, is_built) = (cost.isa, wanted.batch, built.is_some());

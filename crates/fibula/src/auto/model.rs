@@ -9,11 +9,8 @@ use std::sync::LazyLock;
 use crate::net::{Key, KeyKind};
 use crate::simd::Isa;
 
-use super::pace::{MOST_COSTS, Pace, Paces, RATES};
+use super::pace::{BATCHES, CostName, MOST_COSTS, Pace, Paces, RATES};
 use super::{Machine, TableKind, Workload};
-
-/// Batches that were measured.
-pub const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
 
 /// The names of the [`figures`], in their order. Those of some kind of table come last, and are 0 for others.
 pub const FIGURES: [&str; 26] = [
@@ -81,15 +78,19 @@ pub(super) struct Cost {
 }
 
 impl Cost {
+    fn name(&self) -> CostName {
+        (self.family, self.engine, self.isa)
+    }
+
     /// Returns whether this is a cost for such keys, of what can run with this instruction set.
     pub(super) fn serves<K: Key>(&self, isa: Isa) -> bool {
         // Narrow keys were not measured.
         K::KIND != KeyKind::Toy && self.family == K::FAMILY.name() && self.isa.is_within(isa)
     }
 
-    /// Returns the nanoseconds of a lookup in an engine of so many bytes: what the weights give, and where lookups were measured on
-    /// this machine as on the recorded one, this times what they took more of what the weights give. That ratio does not depend
-    /// on the table, and is 1 for the recorded machine.
+    /// Returns the nanoseconds of a lookup in an engine of so many bytes: the weighted sum, and where lookups were measured on this
+    /// machine as on the recorded one, this times how much more of it they took here. That ratio does not depend on the table, and is 1
+    /// for the recorded machine.
     pub(super) fn ns(&self, wanted: &Workload, bytes: usize, measured: Option<[&Pace; 2]>) -> f64 {
         let figures = figures(wanted.kind(), wanted.ranges, bytes, &wanted.machine);
         let (low, share) = between_batches(wanted.batch);
@@ -107,7 +108,7 @@ impl Cost {
         self.weights[batch].iter().zip(figures).map(|(weight, figure)| weight * figure).sum()
     }
 
-    /// Returns how many times what the weights give lookups took on a machine.
+    /// Returns how many times the weighted sum lookups took on a machine.
     fn off_by(&self, pace: &Pace, machine: &Machine, batch: usize) -> f64 {
         let figures = figures(TableKind::Plain, pace.ranges as usize, pace.bytes as usize, machine);
         f64::from(pace.ns[batch]) / self.sum(batch, &figures)
@@ -151,6 +152,11 @@ pub(super) fn costs() -> &'static [Cost] {
     &MODEL.costs
 }
 
+/// Returns the names of all costs.
+pub(super) fn names() -> impl Iterator<Item = CostName> + Clone {
+    costs().iter().map(Cost::name)
+}
+
 /// Returns the measured machine, with rates of the engines.
 pub(super) fn machine() -> Machine {
     MODEL.machine
@@ -183,7 +189,7 @@ fn read(text: &'static str) -> Option<Model> {
             ["cost", family, engine, isa] => {
                 let weights = [[0.0; FIGURES.len()]; BATCHES.len()];
                 model.costs.push(Cost { family, isa: isa.parse().ok()?, engine, weights });
-                // Machines have a place for what was measured of each.
+                // Machines have a place for a measurement of each.
                 (model.costs.len() <= MOST_COSTS).then_some(())?;
             }
             [figure, ref by_batch @ ..] => {
@@ -196,6 +202,6 @@ fn read(text: &'static str) -> Option<Model> {
             [] => return None,
         }
     }
-    model.machine.paces = Paces::read(rates.into_iter(), &model.costs)?;
+    model.machine.paces = Paces::read(rates.into_iter(), model.costs.iter().map(Cost::name))?;
     Some(model)
 }

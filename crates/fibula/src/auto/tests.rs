@@ -193,7 +193,7 @@ fn a_machine_is_measured_once_and_read_back() {
     }
 }
 
-/// The recorded machine, on which lookups take this many times of what was recorded, by cost.
+/// The recorded machine, on which lookups take this many times the recorded time, by cost.
 fn measured(times: impl Fn(&model::Cost) -> Option<f64>) -> Machine {
     let recorded = Machine::recorded();
     costs().iter().enumerate().fold(recorded.without_rates(), |machine, (number, cost)| {
@@ -229,7 +229,7 @@ fn what_was_measured_of_one_table_holds_for_others() {
         // One engine alone was measured: no basis for a comparison.
         let alone = after(&|cost| (cost.engine == fastest).then_some(3.5));
         assert_eq!(rate(&alone), rate(&before));
-        // What is this far off was not the engine.
+        // Something else was at work, to be this far off.
         let far = after(&|cost| Some(if cost.engine == fastest { 1_000.0 } else { 1.0 }));
         assert!((rate(&far) * 4.0 / rate(&before) - 1.0).abs() < 1e-3);
     }
