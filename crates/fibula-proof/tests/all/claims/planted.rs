@@ -37,7 +37,9 @@ fn planted(file: &str) -> Option<String> {
             {"engine": "b", "rival": false, "traffic": "match", "threads": 1, "many_keys": false, "batch": 64,
              "mlps_median": 8.0, "bytes_per_prefix": 1.4, "lookup_bytes": 1200000},
             {"engine": "r", "rival": true, "traffic": "match", "threads": 1, "many_keys": false, "batch": 64,
-             "mlps_median": 10.0, "bytes_per_prefix": 1.0, "lookup_bytes": 1000000}]}"#
+             "mlps_median": 10.0, "bytes_per_prefix": 1.0, "lookup_bytes": 1000000},
+            {"engine": "n", "rival": true, "traffic": "match", "threads": 1, "many_keys": false, "batch": 64,
+             "mlps_median": 9.5, "noisy": true}]}"#
         }
         "docs/claims.toml" => "[[claim]]\ntext = \"It is fastest\"\n",
         "dayless.json" => r#"{"rows": []}"#,
@@ -84,6 +86,8 @@ fn each_kind_of_false_claim_is_found() {
         let what = format!("engine = \"{engine}\", than = \"{than}\", traffic = [\"match\"], batches = []");
         record("record.json", &format!("faster = {{ {what} }}"))
     };
+    let noisy =
+        |engine: &str| record("record.json", &format!("noisy = {{ engine = \"{engine}\", batch = 64 }}"));
     // 9 and 8 by 8; the greatest alone would be 9 by 8.
     let total = |is: &str| {
         let what = "field = \"mlps_median\", summed = true, of = { rival = false }, to = { engine = \"b\" }";
@@ -124,6 +128,10 @@ fn each_kind_of_false_claim_is_found() {
         (value("z", "10.0"), "no row has mlps_median"),
         (ratio("1.25"), ""),
         (ratio("1.30"), "is 1.25, not 1.30"),
+        (ratio("0.95").replace("\"b\"", "\"n\""), "is too noisy to be compared"),
+        (noisy("n"), ""),
+        (noisy("r"), "is not too noisy to be compared"),
+        (noisy("z"), "is not too noisy to be compared"),
         (total("2.1"), ""),
         (total("1.1"), "is 2.1, not 1.1"),
         (at("rows/0/bytes_per_prefix", "1.8"), ""),

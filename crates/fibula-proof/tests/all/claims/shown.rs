@@ -71,7 +71,7 @@ pub(super) enum Says {
         unit: f64,
     },
     /// Of two sets of rows, the greatest value of a field, or where they are summed the sum of all, the first's by the second's, to the
-    /// digits that are given.
+    /// digits that are given. Neither greatest value is of a row that is too noisy to be compared.
     Ratio {
         field: String,
         of: Fields,
@@ -80,6 +80,8 @@ pub(super) enum Says {
         summed: bool,
         is: String,
     },
+    /// Of the rows with these fields, the one with the highest median is too noisy to be compared.
+    Noisy(Fields),
     /// A value of a record that is no list of rows: its path by names and numbers, with `/` between them.
     At { path: String, is: String },
 }
@@ -215,11 +217,18 @@ impl Says {
                 same(found, is).map_err(|found| format!("{field} of {of:?} is {found}, not {is}"))
             }
             Self::Ratio { field, of, to, summed, is } => {
-                let value =
-                    |of| if *summed { sum(record, of, field) } else { extreme(record, of, field, false) };
+                let value = |of| match summed {
+                    true => sum(record, of, field),
+                    false if is_noisy(record, of, field) => {
+                        Err(format!("{of:?} is too noisy to be compared"))
+                    }
+                    false => extreme(record, of, field, false),
+                };
                 let found = value(of)? / value(to)?;
                 same(found, is).map_err(|found| format!("{field} of {of:?} by {to:?} is {found}, not {is}"))
             }
+            Self::Noisy(of) if is_noisy(record, of, "mlps_median") => Ok(()),
+            Self::Noisy(of) => Err(format!("{of:?} is not too noisy to be compared")),
             Self::At { path, is } => {
                 let pointer = format!("/{path}");
                 let found = record.pointer(&pointer).ok_or_else(|| format!("there is no {path}"))?;
@@ -257,11 +266,21 @@ fn fastest(rows: &[&Value], engine: &str, traffic: &str, batches: &[u64]) -> Res
     Ok(())
 }
 
+/// The rows with these fields.
+fn with<'r>(record: &'r Value, of: &'r Fields) -> impl Iterator<Item = &'r Value> {
+    let is_meant = |row: &&Value| of.iter().all(|(name, value)| row[name] == *value);
+    record["rows"].as_array().into_iter().flatten().filter(is_meant)
+}
+
 /// The values of a field of the rows with these fields.
 fn values<'r>(record: &'r Value, of: &'r Fields, field: &'r str) -> impl Iterator<Item = f64> + 'r {
-    let is_meant = |row: &&Value| of.iter().all(|(name, value)| row[name] == *value);
-    let rows = record["rows"].as_array().into_iter().flatten().filter(is_meant);
-    rows.filter_map(move |row| row[field].as_f64())
+    with(record, of).filter_map(move |row| row[field].as_f64())
+}
+
+/// Whether the row with the greatest value of a field, of the rows with these fields, is marked as too noisy to be compared.
+fn is_noisy(record: &Value, of: &Fields, field: &str) -> bool {
+    let value = |row: &&Value| row[field].as_f64().unwrap_or(f64::MIN);
+    with(record, of).max_by(|a, b| value(a).total_cmp(&value(b))).is_some_and(|row| row["noisy"] == true)
 }
 
 /// The greatest or the least value of a field of the rows with these fields.
