@@ -7,9 +7,9 @@
 //!
 //! Workers read an array without waiting (`view.rs`). Changes are made under a mutex. It is taken for packets to unknown
 //! neighbours, for packets from neighbours, and by the timer. The number of requests in flight is limited by interface and by
-//! prefix (/24, /64), so that a scan of addresses does not grow memory. At a limit, the sender that has the most requests loses one
-//! of them to another sender; a sender that has the most itself loses one that has had time to be answered. Which one is random, so
-//! that a scan cannot keep a neighbour from being found by its order.
+//! prefix (/24, /64), so that a scan of addresses does not grow memory. At a limit, a sender that has more requests, most likely the
+//! one that has the most, loses one of them to another sender; otherwise one is lost that has had time to be answered, whoever's it is.
+//! Which one is random, so that a scan cannot keep a neighbour from being found by its order.
 //!
 //! If the kernel owns the interface, it also owns the neighbours. Requests then go to the kernel, and its answers come back
 //! ([`Neighbours::learn`], [`Neighbours::lose`]).
@@ -695,5 +695,37 @@ mod tests {
             assert!(table.learn(wanted, MAC, true, true, now_ns));
         }
         assert!(waiting() <= 64);
+    }
+
+    /// Asks for new neighbours in turn, each of which answers within [`ANSWER_NS`], while addresses are scanned `every_ns`, each by the
+    /// sender that `scanner` says.
+    fn finds_all_beside(scanner: fn(u128) -> Sender, every_ns: u64) {
+        let table = Neighbours::new(Limits { neighbours: 1000, ..Limits::default() });
+        let (own, mut now_ns, mut scanned) = (Sender::of(0, true, 2 << 64), SECOND, 0);
+        let mut scan = |until_ns: u64, wanted: &Key| {
+            while now_ns < until_ns {
+                now_ns += every_ns;
+                scanned += 1;
+                let _ = table.request(Key::v6(1, scanned << 20), scanner(scanned), now_ns);
+                assert_ne!(table.get(wanted), Answer::Unknown, "after {scanned} addresses");
+            }
+        };
+        let (known, begin_ns) = (Key::v6(1, 1), SECOND + 5 * ANSWER_NS);
+        assert!(table.learn(known, MAC, true, true, SECOND));
+        scan(begin_ns, &known);
+        for round in 0..100 {
+            let (wanted, at_ns) = (Key::v6(1, 2 + round), begin_ns + round as u64 * ANSWER_NS);
+            assert!(table.request(wanted, own, at_ns).is_ok(), "round {round}");
+            scan(at_ns + ANSWER_NS - every_ns, &wanted);
+            assert!(table.learn(wanted, MAC, true, false, at_ns + ANSWER_NS), "round {round}");
+        }
+        assert!(scanned > 4_000, "{scanned}");
+    }
+
+    #[test]
+    fn a_scan_keeps_no_neighbour_from_other_senders() {
+        // One sender, 100,000 addresses a second; and one of its own for each of 2,000.
+        finds_all_beside(|_| Sender::of(0, true, 1 << 64), 10_000);
+        finds_all_beside(|at| Sender::of(0, true, (9 + at) << 64), 500_000);
     }
 }
