@@ -3,10 +3,11 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use crate::engines::{BinaryTrie, Dir17Bitmap, Dir18Lines, Dir248, EngineType, PlanB, RangeBtree};
+use crate::fib::registry::Engine;
 use crate::memory::Limits;
 use crate::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::random::Random;
@@ -430,6 +431,48 @@ fn catches_up<K: TableKey>(options: Options) -> Outcome {
     }
     assert!(most > 0, "something waits");
     table.statistics().unwrap().totals
+}
+
+#[test]
+fn calls_that_need_not_wait_for_a_build_return_while_it_lasts() {
+    /// Held while no build may end.
+    static GATE: Mutex<()> = Mutex::new(());
+    let gated = Engine {
+        build: |routes, limits| {
+            drop(GATE.lock());
+            RangeBtree::engine().build(routes, limits)
+        },
+        ..RangeBtree::engine()
+    };
+    let options = Options { background: true, ipv4: gated, ..Options::default() };
+    let table = Table::from_routes(DualRib::default(), options).unwrap();
+    let may_end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // A failure lets go of these, so that the thread ends.
+        let held = GATE.lock().unwrap();
+        let (told, waiting) = mpsc::channel();
+        let (begin, flushing) = mpsc::channel();
+        let (table, may_end) = (&table, &may_end);
+        scope.spawn(move || {
+            for at in 1..4 {
+                let prefix = Prefix::<u32>::masked(at << 24, 8).unwrap();
+                told.send(table.insert(prefix, hop(at)).unwrap().waiting).unwrap();
+                told.send(table.maintain().unwrap().waiting).unwrap();
+            }
+            flushing.recv().unwrap();
+            assert_eq!(table.flush().unwrap().waiting, 0);
+            assert!(may_end.load(Ordering::SeqCst), "a flush waits for the build");
+        });
+        for expected in [1, 1, 2, 2, 3, 3] {
+            assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(expected));
+        }
+        begin.send(()).unwrap();
+        // Time for a flush that does not wait to return.
+        thread::sleep(Duration::from_millis(50));
+        may_end.store(true, Ordering::SeqCst);
+        drop(held);
+    });
+    assert_eq!(table.reader().unwrap().pin().lookup(3u32 << 24), Some(hop(3)));
 }
 
 #[test]
