@@ -79,9 +79,16 @@ impl Paces {
         costs.clone().all(|(at, name)| self.0[at].is_some() || !is_best(name))
     }
 
-    /// Adds a measurement, if it is of one of these costs.
-    pub(super) fn insert(&mut self, of: &MeasuredRates<'_>, mut costs: impl Iterator<Item = CostName>) {
-        if let Some(at) = costs.position(|name| name == (of.family.name(), of.engine, of.isa)) {
+    /// Adds a measurement, if the engine has a cost: to that of its instruction set, or else to that of the largest one within, which
+    /// choices for this set go by, unless that has one of its own.
+    pub(super) fn insert(&mut self, of: &MeasuredRates<'_>, costs: impl Iterator<Item = CostName>) {
+        let is_of = |&(_, (family, engine, isa)): &(usize, CostName)| {
+            (family, engine) == (of.family.name(), of.engine) && isa.is_within(of.isa)
+        };
+        let best = costs.enumerate().filter(is_of).max_by_key(|(_, (.., isa))| *isa);
+        if let Some((at, (.., isa))) = best
+            && (isa == of.isa || self.0[at].is_none())
+        {
             let ns = of.mlps.map(|mlps| (1e3 / mlps) as f32);
             // A larger table is not one to measure with, and its ratio only less exact.
             let [ranges, bytes] = [of.ranges, of.bytes].map(|count| u32::try_from(count).unwrap_or(u32::MAX));

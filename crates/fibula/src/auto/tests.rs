@@ -236,6 +236,29 @@ fn what_was_measured_of_one_table_holds_for_others() {
 }
 
 #[test]
+fn rates_of_a_set_without_costs_count_for_the_set_within() {
+    let bare = Machine::recorded().without_rates();
+    let of = |engine, isa, mlps| {
+        let (family, ranges, bytes) = (Family::Ipv4, 6_000, 1 << 20);
+        MeasuredRates { family, engine, isa, ranges, bytes, mlps: [mlps; BATCHES.len()] }
+    };
+    // The recorded machine has no NEON, and choices for one that has go by the costs of portable code.
+    let machine = bare.with_rates(of("dir-24-8", Isa::Neon, 500.0));
+    let portable = bare.with_rates(of("dir-24-8", Isa::Scalar, 500.0));
+    assert_eq!(machine, portable);
+    assert_ne!(machine, bare);
+    assert_eq!(portable.with_rates(of("dir-24-8", Isa::Neon, 700.0)), portable);
+    assert_ne!(portable.with_rates(of("dir-24-8", Isa::Scalar, 700.0)), portable);
+    assert_eq!(bare.with_rates(of("abacus", Isa::Neon, 500.0)), bare);
+    let names: Vec<_> = costs().iter().map(|cost| (cost.family, cost.engine)).collect();
+    let all = names.iter().fold(bare, |machine, (family, engine)| {
+        let family = if *family == "ipv4" { Family::Ipv4 } else { Family::Ipv6 };
+        machine.with_rates(MeasuredRates { family, ..of(engine, Isa::Neon, 500.0) })
+    });
+    assert!(all.has_rates(Isa::Neon) && !all.has_rates(Isa::Avx2));
+}
+
+#[test]
 fn what_was_measured_is_read_back() {
     let best = costs().iter().map(|cost| cost.isa).max().unwrap();
     let (recorded, machine) = (Machine::recorded(), measured(|_| Some(1.5)));
