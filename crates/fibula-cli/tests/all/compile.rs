@@ -64,7 +64,7 @@ fn a_file_without_routes_answers_lookups_alone() {
          2001:db8:1::5 via fe80::1\n::1 no route\n"
     );
     assert!(
-        answers.err.contains("4 by dir-17-bitmap (") && answers.err.contains(", as compiled)"),
+        answers.err.contains("4 by dir-17-sparse (") && answers.err.contains(", as compiled)"),
         "{}",
         answers.err
     );
