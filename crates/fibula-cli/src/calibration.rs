@@ -20,6 +20,13 @@ const MOST_BYTES: u64 = 16_384;
 /// The line that names the processor.
 const CPU: &str = "cpu ";
 
+/// The line that names the program: engines get faster from version to version, and are slow where they are not optimised.
+const PROGRAM: &str = if cfg!(debug_assertions) {
+    concat!("program ", env!("CARGO_PKG_VERSION"), " debug")
+} else {
+    concat!("program ", env!("CARGO_PKG_VERSION"))
+};
+
 /// Returns this machine, from the file in the user's cache. The file is read, or the machine measured, once a process: both families
 /// of a table ask.
 pub(crate) fn cached(messages: Messages) -> Machine {
@@ -81,10 +88,10 @@ fn read(path: &Path, cpu: &str, isa: Isa) -> Result<Option<Machine>, String> {
     file.take(MOST_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
     match text.lines().find_map(|line| line.strip_prefix(CPU)) {
         Some(named) if named == cpu => match text.parse::<Machine>() {
-            Ok(machine) if machine.has_rates(isa) => Ok(Some(machine)),
-            Ok(_) => Err(format!(
-                "a calibration without rates of every engine with {isa}, of another version of fibula"
-            )),
+            Ok(machine) if machine.has_rates(isa) && text.lines().any(|line| line == PROGRAM) => {
+                Ok(Some(machine))
+            }
+            Ok(_) => Err("a calibration by another version of fibula".to_owned()),
             Err(error) => Err(error.to_string()),
         },
         Some(other) => Err(format!("a calibration of another processor, {other}")),
@@ -97,7 +104,7 @@ fn write(path: &Path, cpu: &str, machine: &Machine) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut file = NamedTempFile::new_in(folder)?;
-    write!(file, "{CPU}{cpu}\n{machine}")?;
+    write!(file, "{CPU}{cpu}\n{PROGRAM}\n{machine}")?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
@@ -137,7 +144,9 @@ mod tests {
             fs::write(&path, damaged).unwrap();
             assert!(read(&path, "one").is_err(), "{damaged}");
         }
-        // Without the engines' rates, as an earlier version wrote them.
+        // By another version, and without the engines' rates, as an earlier one wrote them.
+        fs::write(&path, text.replace(PROGRAM, "program 0.0.0")).unwrap();
+        assert!(read(&path, "one").unwrap_err().contains("another version"));
         write(&path, "one", &machine.without_rates()).unwrap();
         assert!(read(&path, "one").unwrap_err().contains("another version"));
     }

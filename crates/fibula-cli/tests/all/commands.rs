@@ -385,7 +385,7 @@ fn choose_names_a_structure_of_each_family_and_says_why() {
     assert!(bare.len() < written.len(), "{written}");
     std::fs::write(&calibration, &bare).unwrap();
     let older = run(&with);
-    assert!(older.code == 0 && older.err.contains("of another version of fibula"), "{}", older.err);
+    assert!(older.code == 0 && older.err.contains("by another version of fibula"), "{}", older.err);
     assert_eq!(std::fs::read_to_string(&calibration).unwrap(), bare);
     assert_eq!(run(&["choose", path, "--bytes", "1"]).code, 1);
     assert_eq!(run(&["choose", path, "--in-use", "abacus"]).code, 2);
