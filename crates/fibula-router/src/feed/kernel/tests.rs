@@ -314,6 +314,25 @@ fn an_answer_may_be_older_than_notices_before_it() {
 }
 
 #[test]
+fn routes_that_go_with_their_object_are_not_kept() {
+    let device = 3u32.to_ne_bytes();
+    let object = object_body(1, &[(number::NHA_OIF, &device), (number::NHA_GATEWAY, &[192, 0, 2, 1])]);
+    let by = |prefix| route_body(prefix, 1, &[(number::RTA_NH_ID, &1u32.to_ne_bytes())]);
+    let mut fake = Fake::new();
+    (fake.v4, fake.objects) = (vec![by("10.1.0.0/16"), route("10.2.0.0/16", 2, 0)], vec![object.clone()]);
+    fake.pass(0);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.rib.feeds()[0].len()), (Some(1), 2));
+    // The kernel reports the object alone.
+    fake.v4.remove(0);
+    fake.objects.clear();
+    fake.event(number::DEL_NEXT_HOP, 0, &object);
+    fake.pass(0);
+    assert_ne!(fake.pass(SECOND), NOTHING);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.2.0.0/16")), (None, Some(2)));
+    assert_eq!(fake.rib.feeds()[0].len(), 1);
+}
+
+#[test]
 fn objects_of_an_answer_may_be_older_than_notices_before_it() {
     let object = |id: u32, last: u8| {
         let device = 3u32.to_ne_bytes();
