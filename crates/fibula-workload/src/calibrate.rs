@@ -28,20 +28,17 @@ const SHORTEST: Duration = Duration::from_micros(50);
 /// Measures this machine on one core: [`Machine::measure`], then the engines of both families with each of these instruction sets.
 /// With the best set alone it takes about a tenth of a second.
 ///
-/// Engines whose rates cannot be measured here are left out, and so are all in the choices then.
+/// An engine that cannot be built here has no rates. Choices then use none of the others'.
 #[must_use]
 pub fn calibrate(l2_bytes: Option<usize>, sets: &[Present]) -> Machine {
     let before = simd::chosen();
-    let mut machine = Machine::measure(l2_bytes);
-    for &isa in sets {
-        machine = with_rates::<u128>(with_rates::<u32>(machine, isa), isa);
-    }
+    let machine = with_rates::<u128>(with_rates::<u32>(Machine::measure(l2_bytes), sets), sets);
     // Single lookups were measured with a set that was forced.
     simd::force(Some(before.isa())).expect("it was there before");
     machine
 }
 
-fn with_rates<K: Key>(mut machine: Machine, isa: Present) -> Machine {
+fn with_rates<K: Key>(mut machine: Machine, sets: &[Present]) -> Machine {
     let Ok(routes) = generate::<K>(&TABLE, &Profile::of::<K>()) else { return machine };
     let Ok(slice) = RouteSlice::new(&routes) else { return machine };
     let ranges = Workload::default().with_table(&slice).ranges;
@@ -55,22 +52,22 @@ fn with_rates<K: Key>(mut machine: Machine, isa: Present) -> Machine {
         fib::engines::<K>().into_iter().filter(|engine| !matches!(engine.role, Role::Oracle { .. }));
     let fibs: Vec<(_, Box<dyn Fib<K>>)> =
         engines.filter_map(|engine| Some((engine, engine.build(&slice, Limits::default()).ok()?))).collect();
-    let mut best = vec![[0.0_f64; BATCHES.len()]; fibs.len()];
-    for _ in 0..ROUNDS {
-        for ((_, fib), best) in fibs.iter().zip(&mut best) {
-            for (batch, best) in BATCHES.into_iter().zip(best) {
-                *best = best.max(probe::rate_of(&**fib, isa, &keys, batch, SHORTEST));
+    for &set in sets {
+        let mut best = vec![[0.0_f64; BATCHES.len()]; fibs.len()];
+        for _ in 0..ROUNDS {
+            for ((_, fib), best) in fibs.iter().zip(&mut best) {
+                for (batch, best) in BATCHES.into_iter().zip(best) {
+                    *best = best.max(probe::rate_of(&**fib, set, &keys, batch, SHORTEST));
+                }
             }
         }
-    }
-    for ((engine, fib), mlps) in fibs.into_iter().zip(best) {
-        // Its best kernels within the set have run.
-        let Some(&isa) = engine.isas.iter().filter(|kernels| kernels.is_within(isa.isa())).max() else {
-            continue;
-        };
-        let bytes = fib.memory().lookup_bytes;
-        let family = K::FAMILY;
-        machine = machine.with_rates(MeasuredRates { family, engine: engine.name, isa, ranges, bytes, mlps });
+        for ((engine, fib), mlps) in fibs.iter().zip(best) {
+            // Its best kernels within the set have run.
+            let within = engine.isas.iter().filter(|kernels| kernels.is_within(set.isa()));
+            let Some(&isa) = within.max() else { continue };
+            let (family, engine, bytes) = (K::FAMILY, engine.name, fib.memory().lookup_bytes);
+            machine = machine.with_rates(MeasuredRates { family, engine, isa, ranges, bytes, mlps });
+        }
     }
     machine
 }

@@ -30,8 +30,8 @@ pub struct JudgedChoice {
 /// Judges the choice for every table, set and batch of a record, with the default limit on bytes and with none, by a calibration: the
 /// record's own, or one of another moment.
 ///
-/// The library is told the results that a build would tell it: bytes and refusals. Its expectations of rates are its own. A calibration
-/// without rates of engines gets those that the record has of the same tables.
+/// The library learns each engine's bytes and refusals, as from a build, and estimates the rates itself. If a calibration has no rates of
+/// engines, it gets them from the record, which measured the same tables.
 #[must_use]
 pub fn judge(recorded: &MachineRecord, machine: &Machine) -> Vec<JudgedChoice> {
     let machine = &with_rates(recorded, *machine);

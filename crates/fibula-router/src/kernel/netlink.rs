@@ -515,8 +515,8 @@ impl AsRawFd for Netlink {
     }
 }
 
-/// Returns whether what ends the answer to a request of one number ends that to the request that is waited for. A refusal may be of
-/// an earlier one, whose answer is not waited for.
+/// Returns whether the end of the answer to request `sequence` is the one to wait for after request `asked`. An earlier request may be
+/// refused late.
 fn is_end(sequence: u32, asked: u32) -> bool {
     sequence == asked
 }

@@ -7,9 +7,9 @@
 //!
 //! Workers read an array without waiting (`view.rs`). Changes are made under a mutex. It is taken for packets to unknown
 //! neighbours, for packets from neighbours, and by the timer. The number of requests in flight is limited by interface and by
-//! prefix (/24, /64), so that a scan of addresses does not grow memory. At a limit, a sender that has more requests, most likely the
-//! one that has the most, loses one of them to another sender; otherwise one is lost that has had time to be answered, whoever's it is.
-//! Which one is random, so that a scan cannot keep a neighbour from being found by its order.
+//! prefix (/24, /64), so that a scan of addresses does not grow memory. At a limit, a new request takes the place of a random one: of a
+//! sender that has more requests than this one, most likely the sender with the most. If no sender has more, it takes the place of a
+//! request that has had time to be answered. Because the choice is random, the order of a scan cannot keep a neighbour from being found.
 //!
 //! If the kernel owns the interface, it also owns the neighbours. Requests then go to the kernel, and its answers come back
 //! ([`Neighbours::learn`], [`Neighbours::lose`]).
@@ -697,8 +697,8 @@ mod tests {
         assert!(waiting() <= 64);
     }
 
-    /// Asks for new neighbours in turn, each of which answers within [`ANSWER_NS`], while addresses are scanned `every_ns`, each by the
-    /// sender that `scanner` says.
+    /// Scans an address each `every_ns`, from the sender that `scanner` returns. Meanwhile it asks for new neighbours one after another.
+    /// Each neighbour answers within [`ANSWER_NS`], and must be found.
     fn finds_all_beside(scanner: fn(u128) -> Sender, every_ns: u64) {
         let table = Neighbours::new(Limits { neighbours: 1000, ..Limits::default() });
         let (own, mut now_ns, mut scanned) = (Sender::of(0, true, 2 << 64), SECOND, 0);

@@ -18,12 +18,12 @@ pub enum TableKind {
     Plain,
     /// A table with mostly host routes, whatever its next hops.
     Hosts,
-    /// A table with many [wide](super::Workload::wide_routes) next hops, those of at least an eighth of the routes, and few different
-    /// ones.
+    /// A table where an eighth of the routes or more have a [wide](super::Workload::wide_routes) next hop. It has at most 512
+    /// different next hops.
     Wide,
-    /// A table with more different next hops than a byte tells apart, few of them wide.
+    /// A table with over 512 different next hops, of which few are wide.
     Many,
-    /// A table with many different next hops, and many wide ones.
+    /// A table that is both of these: over 512 different next hops, and wide ones at an eighth of the routes or more.
     ManyWide,
 }
 
@@ -31,8 +31,8 @@ impl TableKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Plain, Self::Hosts, Self::Wide, Self::Many, Self::ManyWide];
 
-    /// Returns the kind of a table with so many routes, of which so many are host routes, and so many have a wide next hop, and with
-    /// so many different next hops.
+    /// Returns the kind of a table with these numbers of routes, of host routes, of routes with a wide next hop, and of different
+    /// next hops.
     #[must_use]
     pub fn of(routes: usize, host_routes: usize, wide_routes: usize, next_hops: usize) -> Self {
         let is_wide = wide_routes > 0 && wide_routes * WIDE_SHARE >= routes;

@@ -22,7 +22,7 @@ fn folder() -> PathBuf {
 /// Tables that are measured between two calibrations that are kept.
 const TABLES_A_CALIBRATION: usize = 6;
 
-/// Replaces the calibrations of the record by so many new ones, and measures no table.
+/// Calibrates this machine `count` times, and puts the results in the place of the record's calibrations. Tables stay as they are.
 pub(super) fn calibrate_again(count: usize) -> Outcome {
     let machine = Machine::this();
     let path = folder().join(format!("{}.txt", machine.slug()));

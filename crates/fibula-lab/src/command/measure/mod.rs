@@ -130,7 +130,7 @@ enum MeasureProgram {
         /// Say how good the choices are, by what is recorded
         #[arg(long, conflicts_with = "parts")]
         judge: bool,
-        /// Replace the calibrations of the record by so many new ones
+        /// Calibrate this many times, and replace the record's calibrations
         #[arg(long, value_name = "NUMBER", conflicts_with_all = ["parts", "judge"])]
         calibrate: Option<usize>,
     },
