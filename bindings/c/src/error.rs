@@ -152,7 +152,7 @@ fn forget(panic: Box<dyn Any + Send>) {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        let code = if error.is_newer() || error.lacks_engine() {
+        let code = if error.is_newer() {
             Code::Newer
         } else if error.is_foreign() {
             Code::Foreign

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use engine::fib::{WithLength, registry};
-use engine::file::{self, ColumnBuilder, ColumnType, ColumnValue, Contents};
+use engine::fib::registry::{self, Engine};
+use engine::fib::{self, WithLength};
+use engine::file::{self, ColumnBuilder, ColumnType, ColumnValue, Contents, Half};
 use engine::memory::Limits;
-use engine::net::{IpPrefix, NextHop};
-use engine::rib::DualRib;
+use engine::net::{IpPrefix, Key, NextHop};
+use engine::rib::{DualRib, Rib};
 
 mod abi;
 mod contract;
@@ -168,7 +169,7 @@ fn calls(folder: &Folder, options: &[&str]) -> (PathBuf, Vec<PathBuf>) {
     let (program, file) = (folder.0.join("calls"), folder.0.join("lengths.fibula"));
     compile("cc", options, &Path::new(HERE).join("tests/calls.c"), &program, true);
     with_lengths(&file);
-    with_planb(&folder.0);
+    with_every_engine(&folder.0);
     (program, vec![folder.0.clone(), file])
 }
 
@@ -306,16 +307,30 @@ fn with_lengths(path: &Path) {
     file::save(path, &contents).unwrap();
 }
 
-/// Writes files with an engine that the library lacks: with its routes, and alone.
-fn with_planb(folder: &Path) {
+/// Writes files with each engine that files can hold, those which the library lacks too. A line of the file `engines` has a family and a
+/// name.
+fn with_every_engine(folder: &Path) {
     let mut ribs = DualRib::default();
-    ribs.insert("2001:db8::/32".parse::<IpPrefix>().unwrap(), NextHop::new(1).unwrap()).unwrap();
-    let planb = registry::find::<u128>("planb").unwrap().build(&ribs.v6, Limits::default()).unwrap();
-    let mut contents = Contents::default();
-    contents.v6.fib = Some(&*planb);
-    file::save(folder.join("planb-alone.fibula"), &contents).unwrap();
-    contents.v6.routes = Some(&ribs.v6);
-    file::save(folder.join("planb.fibula"), &contents).unwrap();
+    for prefix in ["10.0.0.0/8", "2001:db8::/32"] {
+        ribs.insert(prefix.parse::<IpPrefix>().unwrap(), NextHop::new(1).unwrap()).unwrap();
+    }
+    let v4 = engine_files(folder, &ribs.v4, |v4| Contents { v4, ..Contents::default() });
+    let v6 = engine_files(folder, &ribs.v6, |v6| Contents { v6, ..Contents::default() });
+    std::fs::write(folder.join("engines"), v4 + &v6).unwrap();
+}
+
+/// Writes `NAME.fibula` with the routes, and `NAME-alone.fibula` without them. Returns the lines of the list.
+fn engine_files<K: Key>(folder: &Path, rib: &Rib<K>, contents: fn(Half<'_, K>) -> Contents<'_>) -> String {
+    let mut lines = String::new();
+    for engine in fib::engines::<K>().into_iter().filter(Engine::is_saved) {
+        let built = engine.build(rib, Limits::default()).unwrap();
+        let alone = Half { fib: Some(&*built), routes: None };
+        for (ending, half) in [("", Half::new(&*built, rib)), ("-alone", alone)] {
+            file::save(folder.join(format!("{}{ending}.fibula", engine.name)), &contents(half)).unwrap();
+        }
+        lines += &format!("{} {}\n", if K::BITS == 32 { 4 } else { 6 }, engine.name);
+    }
+    lines
 }
 
 #[test]

@@ -38,10 +38,8 @@ pub(super) enum FileErrorKind {
         needed: u64,
     },
     Damaged(String),
-    /// This version does not know the engine.
-    Unknown(String),
-    /// An engine for comparison, which this crate lacks, without routes to build another from.
-    Published(String),
+    /// An engine that this program does not have, without routes to build another from.
+    Lacking(String),
     /// No other engine could be built from the routes.
     Rebuild {
         engine: String,
@@ -110,21 +108,13 @@ impl FileError {
         )
     }
 
-    /// Returns whether a newer version of this library wrote the file.
+    /// Returns whether a newer version of this library wrote the file, or a program with more engines.
     #[must_use]
     pub fn is_newer(&self) -> bool {
         matches!(
             self.kind,
-            // A name that this program lacks is taken for that of a later engine.
-            FileErrorKind::Newer { .. } | FileErrorKind::NewerSection(_) | FileErrorKind::Unknown(_)
+            FileErrorKind::Newer { .. } | FileErrorKind::NewerSection(_) | FileErrorKind::Lacking(_)
         )
-    }
-
-    /// Returns whether the file has an engine that this program lacks, and no routes to build another from.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn lacks_engine(&self) -> bool {
-        matches!(self.kind, FileErrorKind::Published(_))
     }
 
     /// Returns the error of the system, if that is the cause.
@@ -144,7 +134,7 @@ impl FileError {
     /// Returns whether the file itself is the cause, so that another attempt would fail too.
     pub(super) fn is_of_the_file(&self) -> bool {
         // Errors of the system and of memory may pass. These cannot.
-        self.is_foreign() || self.is_damage() || self.is_newer() || self.lacks_engine()
+        self.is_foreign() || self.is_damage() || self.is_newer()
     }
 }
 
@@ -166,11 +156,7 @@ impl fmt::Display for FileErrorKind {
                 f,
                 "section '{name}' was added by a newer version; update the program, or make the file with this one"
             ),
-            Self::Unknown(engine) => write!(
-                f,
-                "this program does not have the engine '{engine}'; update the program, or make the file with this one"
-            ),
-            Self::Published(engine) => write!(
+            Self::Lacking(engine) => write!(
                 f,
                 "it holds the engine '{engine}', which this program does not have, and no routes to build another \
                  from; {AGAIN}"

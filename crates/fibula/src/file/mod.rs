@@ -45,8 +45,9 @@
 //!
 //! [`Engine::is_saved`](crate::fib::registry::Engine::is_saved) and
 //! [`is_mapped`](crate::fib::registry::Engine::is_mapped) return the same. An engine that changes in place is saved as it is
-//! at that moment, and opened as one that does not change. A file may also have an engine for comparison, which is in
-//! another crate. The routes next to it are then compiled again ([`Part::replaced`]); without routes the file is refused.
+//! at that moment, and opened as one that does not change. A program may lack the engine of a file: one of
+//! another crate or of a later version, or one that was left out ([`Engines`](crate::fib::registry::Engines)). The routes next to it are then
+//! compiled again ([`Part::replaced`]); without routes the file is refused.
 //!
 //! An engine with the lengths of matched prefixes ([`WithLength`](crate::fib::WithLength)) is saved with them. The engine of the opened
 //! file then has them too ([`Fib::with_length`](crate::fib::Fib::with_length)).

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::registry::{Engines, is_published};
+use crate::fib::registry::Engines;
 use crate::fib::sections::{Parts, PartsError};
 use crate::fib::{Fib, WithLength};
 use crate::memory::{Limits, Mapping};
@@ -146,7 +146,7 @@ fn part<K: Key>(
     Ok(part)
 }
 
-/// Builds another engine from the routes, for a file that has an engine for comparison, which the list lacks.
+/// Builds another engine from the routes, for a file with an engine that the list lacks: one of a program with more, or of a later version.
 fn rebuilt<K: Key>(
     source: &mut dyn Source,
     sections: &mut FileSections,
@@ -154,15 +154,12 @@ fn rebuilt<K: Key>(
     engines: Engines,
     engine: String,
 ) -> Result<Part<K>, FileErrorKind> {
-    if !is_published(&engine) {
-        return Err(FileErrorKind::Unknown(engine));
-    }
     // The arrays are not used, but damage in them is reported all the same.
     for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
         source.skim(&section)?;
     }
     let Some(routes) = routes::<K>(source, sections)? else {
-        return Err(FileErrorKind::Published(engine));
+        return Err(FileErrorKind::Lacking(engine));
     };
     // Its pairs of next hops and lengths are not those of the new one, which the routes give.
     if let Some(section) = sections.take(&format!("{}/{MATCHES}", K::FAMILY.name())) {
@@ -176,7 +173,7 @@ fn rebuilt<K: Key>(
     // and every engine, into a program that only opens files.
     let (mut all, others): (Vec<_>, Vec<_>) = engines.all::<K>().into_iter().partition(|engine| engine.maps);
     all.extend(others.into_iter().filter(|engine| engine.open.is_some()));
-    let mut refused = FileErrorKind::Published(engine.clone());
+    let mut refused = FileErrorKind::Lacking(engine.clone());
     for other in all {
         match other.build(&routes, limits) {
             Ok(fib) => {

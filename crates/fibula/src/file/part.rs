@@ -15,8 +15,7 @@ pub struct Part<K: Key> {
     pub engine: Option<&'static str>,
     /// The engine. It does not change in place; to have one that does, build it from the routes.
     pub fib: Option<Box<dyn Fib<K>>>,
-    /// The name of the file's engine if that is one for comparison, which this crate lacks. `fib` was then built from the
-    /// routes.
+    /// The name of the file's engine if that is one which this program lacks. `fib` was then built from the routes.
     pub replaced: Option<String>,
     /// Whether the engine looks up where the file lies. Of a mapped file too, an engine whose words must not change is a verified copy.
     pub is_mapped: bool,

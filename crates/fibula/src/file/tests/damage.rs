@@ -155,7 +155,16 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
     let other = String::from_utf8(text.to_vec()).unwrap().replace("range-btree", "range-ctree");
     let mut unknown = with_table(&good, |all| all[0].crc = crc32fast::hash(other.as_bytes()));
     unknown[structure.offset as usize..][..other.len()].copy_from_slice(other.as_bytes());
-    let error = open(&unknown).unwrap_err();
+    // The engine of a later version: another one is built from the routes, and without routes there is nothing to build from.
+    let file = open(&unknown).unwrap();
+    assert_eq!(file.v4.replaced.as_deref(), Some("range-ctree"));
+    assert_answers_as_before(&file, &v4, &v6);
+    let alone = with_table(&unknown, |all| {
+        for one in all.iter_mut().filter(|one| one.name.starts_with("ipv4/routes")) {
+            (one.name, one.is_needed) = (one.name.replace("ipv4/routes", "lost"), false);
+        }
+    });
+    let error = open(&alone).unwrap_err();
     assert!(error.is_newer() && error.to_string().contains("'range-ctree'"), "{error}");
 
     for foreign in [&b"\x89PNG\r\n\x1a\n"[..], b"", b"10.0.0.0/8 1\n", &[0; 200]] {
