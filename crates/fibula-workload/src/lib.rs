@@ -5,6 +5,7 @@
 //! - [`table`]: tables shaped like the Internet's, of any size and either family, determined by a seed.
 //! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
 //! - [`replay`]: recorded changes, put into a live table while other threads look up.
+//! - [`interval`]: medians, and ratios of runs side by side.
 //! - [`measure`] and [`probe`]: quick measurements of lookups and builds.
 //! - [`calibrate`](calibrate()): the calibration of a machine, for the choice of an engine.
 //! - [`engines`]: the registry as a list.
@@ -39,6 +40,7 @@
 mod calibrate;
 pub mod drawing;
 pub mod engines;
+pub mod interval;
 pub mod machine;
 pub mod measure;
 pub mod page;

@@ -7,9 +7,10 @@ use std::io;
 use std::path::Path;
 
 use fibula::simd::Isa;
+use fibula_workload::interval::Interval;
+use fibula_workload::machine::slug;
 
 use super::chart;
-use super::interval::Interval;
 use super::native::KeyPrefetch;
 use super::peers;
 use super::record::Record;
@@ -17,7 +18,6 @@ use super::row::Row;
 use super::sources::STALE;
 use super::summary;
 use super::updates::{self, UpdateRecord};
-use fibula_workload::machine::slug;
 
 /// A document with its charts.
 #[derive(Debug, Clone, PartialEq, Eq)]

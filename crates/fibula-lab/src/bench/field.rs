@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fibula::fib::Fib;
 use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula_workload::interval::Interval;
 
 use super::contestant::{self, Built, Contestant, Kernel};
-use super::interval::Interval;
 use super::key_sets::{Judges, Traffic, answers, edges};
 use super::lane::{Lane, force, round};
 use super::native::{KeyPrefetch, Shape};

@@ -10,8 +10,8 @@
 //!   engine. Addresses at the ends of prefixes, and next to them, are checked too. A wrong answer of one of our
 //!   engines fails the benchmark.
 //! - Contestants are timed in turn, at least five times each, and each run begins with another one. Rates are
-//!   medians; all runs are kept with them, so that two contestants can be compared by their [ratios](Interval) in the
-//!   same run. A median with a wide interval is marked as noisy.
+//!   medians; all runs are kept with them, so that two contestants can be compared by their
+//!   [ratios](fibula_workload::interval::Interval) in the same run. A median with a wide interval is marked as noisy.
 //! - An engine is built once and timed with every instruction set that it has a kernel for and the machine
 //!   supports in batches of 256, and elsewhere with the one that was the fastest there ([`Plan`] has the rules). A plan
 //!   can restrict all contestants, rivals too, to one set and those that it contains.
@@ -48,7 +48,6 @@ mod contestant;
 pub mod device;
 mod document;
 mod field;
-mod interval;
 mod key_sets;
 mod lane;
 mod native;
@@ -70,7 +69,6 @@ pub use clock::Spent;
 pub(crate) use clock::thread_time;
 pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document, duration};
-pub use interval::Interval;
 pub use key_sets::{Traffic, traffic_names};
 pub use native::{KeyPrefetch, Native, Prepared, Shape, Structure};
 pub use plan::{BATCHES, Estimate, Order, Plan, PlanError, RUNS, RUNS_MIN};

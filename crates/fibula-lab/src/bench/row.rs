@@ -87,7 +87,7 @@ pub struct Row {
     /// Scaling efficiency of several threads: `mlps_median` divided by `threads` times the rate of one thread by the
     /// same clock.
     pub scaling: Option<f64>,
-    /// The lower end of the 95 % [interval](super::Interval) of `mlps_median`.
+    /// The lower end of the 95 % [interval](fibula_workload::interval::Interval) of `mlps_median`.
     pub mlps_low: Option<f64>,
     /// Its upper end.
     pub mlps_high: Option<f64>,

@@ -4,13 +4,13 @@ use core::time::Duration;
 
 use fibula::net::{Key, Routes};
 use fibula::rib::{DualRib, Rib};
+use fibula_workload::interval::Interval;
 use fibula_workload::traffic;
 use serde::Deserialize;
 
 use super::context::Context;
 use super::definition::PaperTable;
 use super::record::Point;
-use crate::bench::Interval;
 
 /// Why there are no rates of packets.
 pub(super) const NO_ROUTER: &str = "takes a router, and the program that measured this supplied none";

@@ -330,7 +330,7 @@ fn records_of_another_schema_are_errors() {
 }
 
 fn timed(row: &str, column: &str, race: &str, runs: &[f64]) -> Point {
-    let median = crate::bench::Interval::of(runs).unwrap();
+    let median = fibula_workload::interval::Interval::of(runs).unwrap();
     Point {
         low: Some(median.low),
         high: Some(median.high),

@@ -2,9 +2,10 @@
 
 use core::fmt;
 
+use fibula_workload::interval::Interval;
+
 use super::definition::{At, Claim, Exhibit, Judge, OURS};
 use super::record::Point;
-use crate::bench::Interval;
 
 /// A ratio of two values.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,8 +14,8 @@ use fibula::fib::registry::Engine;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::simd;
+use fibula_workload::interval::Interval;
 
-use super::interval::Interval;
 use super::key_sets::{Judges, Traffic, answers};
 use super::lane::round;
 use super::plan::PlanError;

@@ -1,9 +1,9 @@
 //! Judges whether an engine meets a target, and finds the best of its peers.
 
 use fibula::net::Key;
+use fibula_workload::interval::Interval;
 use serde::Serialize;
 
-use super::super::interval::Interval;
 use super::super::peers;
 use super::super::row::Row;
 use super::live::Live;

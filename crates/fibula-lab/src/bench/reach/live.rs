@@ -7,9 +7,9 @@ use fibula::fib::registry::Update;
 use fibula::live::{Options, Table};
 use fibula::net::{IpPrefix, Key, NextHop, Prefix, Route, Routes};
 use fibula::rib::{DualRib, Rib};
+use fibula_workload::interval::Interval;
 use fibula_workload::replay::{self, Plan, Rate, Report};
 
-use super::super::interval::Interval;
 use super::tables;
 
 /// A figure of a table that changes.

@@ -7,7 +7,7 @@
 //! Rates are compared in two steps. A survey times everything with every instruction set in every batch. Then each
 //! comparison is a [race](Race): our engines and the fastest of their peers, each with the batch and the instruction
 //! set that were its fastest in the survey, take turns over the same keys, [`RUNS`] times or more. A target is met if
-//! the [interval](super::Interval) of the ratios is above it, missed if it is below, and undecided otherwise.
+//! the [interval](fibula_workload::interval::Interval) of the ratios is above it, missed if it is below, and undecided otherwise.
 //!
 //! | table | engines | for |
 //! |---|---|---|

@@ -2,11 +2,11 @@
 
 use fibula::memory::Limits;
 use fibula::net::{Prefix, RouteSlice};
+use fibula_workload::interval::Interval;
 use fibula_workload::machine::Machine;
 use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::super::contestant::Kernel;
-use super::super::interval::Interval;
 use super::super::peers;
 use super::*;
 

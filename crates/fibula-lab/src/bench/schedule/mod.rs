@@ -22,9 +22,9 @@ use std::time::Duration;
 use fibula::fib::Fib;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::simd;
+use fibula_workload::interval::Interval;
 
 use super::contestant::{self, Contestant};
-use super::interval::Interval;
 use super::key_sets::{Judges, Traffic, answers};
 use super::lane::round;
 use super::native::Structure;

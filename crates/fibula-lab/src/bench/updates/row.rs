@@ -1,8 +1,8 @@
 //! A row of the results of updates, and the plan they come from.
 
+use fibula_workload::interval::Interval;
 use serde::{Deserialize, Serialize};
 
-use crate::bench::interval::Interval;
 use crate::bench::record::Record;
 use crate::bench::sources::{Measures, Scope};
 

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use fibula::memory::Limits;
 use fibula::net::NextHop;
+use fibula_workload::interval::Interval;
 use fibula_workload::traffic;
 use serde::Deserialize;
 
 use super::super::context::Context;
 use super::super::definition::PaperTable;
 use super::super::record::Point;
-use crate::bench::Interval;
 use crate::bench::device::{Coprocessor, DeviceForm, DeviceMode};
 
 const NO_COPROCESSOR: &str = "takes a coprocessor, and the program that measured this had none";

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use fibula_workload::interval::Interval;
 use fibula_workload::traffic;
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::definition::PaperTable;
 use super::super::values::OfTable;
 use super::super::{Context, Point};
 use super::build;
-use crate::bench::Interval;
 
 /// Builds whose times are taken.
 const BUILDS: usize = 5;

@@ -7,13 +7,14 @@ use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Route};
 use fibula::rib::Rib;
+use fibula_workload::interval::Interval;
 use fibula_workload::random::Random;
 use fibula_workload::traffic;
 
 use super::super::values::OfTable;
 use super::super::{Context, Point};
 use super::build;
-use crate::bench::{self, Contestant, Interval, Plan, Row, Traffic};
+use crate::bench::{self, Contestant, Plan, Row, Traffic};
 
 /// The engine of Fig. 5, and its k.
 const D18R: (&str, u8) = ("dxr-18", 18);

@@ -8,12 +8,12 @@ use fibula::memory::Limits;
 use fibula::net::{Change, Route};
 use fibula::rib::Rib;
 use fibula_published::internals::{Node8x64, PlanB, capacity};
+use fibula_workload::interval::Interval;
 use fibula_workload::random::Random;
 use serde::Deserialize;
 
 use super::super::values::{OfTable, OfTables};
 use super::super::{Context, Point};
-use crate::bench::Interval;
 
 /// The lengths that have columns.
 const LENGTHS: [u8; 5] = [48, 32, 44, 40, 36];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fibula_workload::interval::Interval;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -46,11 +47,13 @@ type Fields = BTreeMap<String, Value>;
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Says {
-    /// No engine has a higher median in calls of these sizes; of all sizes, where none is named.
+    /// In calls of these sizes (of all, where none is named) an engine is faster than each other one, by the whole interval of their
+    /// ratio.
     Fastest { engine: String, traffic: String, batches: Vec<u64> },
-    /// Of two engines, one has the higher median for each of these kinds of traffic, in calls of these sizes; of all sizes, where none
-    /// is named.
+    /// As [`Self::Fastest`] of two engines, for each of these kinds of traffic.
     Faster { engine: String, than: String, traffic: Vec<String>, batches: Vec<u64> },
+    /// No engine has a higher median in calls of this size, and 1 is in the interval of its ratio to another one.
+    Level { engine: String, with: String, traffic: String, batch: u64 },
     /// An engine makes so many million lookups a second or more.
     AtLeast { engine: String, traffic: String, batch: u64, millions: f64 },
     /// An engine takes so many bytes a prefix, to the digits that are given.
@@ -71,7 +74,8 @@ pub(super) enum Says {
         unit: f64,
     },
     /// Of two sets of rows, the greatest value of a field, or where they are summed the sum of all, the first's by the second's, to the
-    /// digits that are given. Neither greatest value is of a row that is too noisy to be compared.
+    /// digits that are given. Neither greatest value is of a row that is too noisy to be compared; a ratio of rates is the median of
+    /// those of their rounds.
     Ratio {
         field: String,
         of: Fields,
@@ -170,6 +174,7 @@ impl Says {
         };
         match self {
             Self::Fastest { engine, traffic, batches } => fastest(&rows, engine, traffic, batches),
+            Self::Level { engine, with, traffic, batch } => level(&rows, [engine, with], traffic, *batch),
             Self::Faster { engine, than, traffic, batches } => {
                 let mut two = rows;
                 two.retain(|row| row["engine"] == *engine || row["engine"] == *than);
@@ -216,18 +221,24 @@ impl Says {
                 let found = extreme(record, of, field, *least)? / unit;
                 same(found, is).map_err(|found| format!("{field} of {of:?} is {found}, not {is}"))
             }
-            Self::Ratio { field, of, to, summed, is } => {
-                let value = |of| match summed {
-                    true => sum(record, of, field),
-                    false if is_noisy(record, of, field) => {
-                        Err(format!("{of:?} is too noisy to be compared"))
-                    }
-                    false => extreme(record, of, field, false),
-                };
-                let found = value(of)? / value(to)?;
+            Self::Ratio { field, of, to, summed: true, is } => {
+                let found = sum(record, of, field)? / sum(record, to, field)?;
                 same(found, is).map_err(|found| format!("{field} of {of:?} by {to:?} is {found}, not {is}"))
             }
-            Self::Noisy(of) if is_noisy(record, of, "mlps_median") => Ok(()),
+            Self::Ratio { field, of, to, summed: false, is } => {
+                let [of_row, to_row] = [greatest(record, of, field)?, greatest(record, to, field)?];
+                if let Some((of, _)) =
+                    [(of, of_row), (to, to_row)].iter().find(|(_, row)| row["noisy"] == true)
+                {
+                    return Err(format!("{of:?} is too noisy to be compared"));
+                }
+                let found = match field.as_str() {
+                    "mlps_median" => by_rounds(of_row, to_row)?.median,
+                    field => number(of_row, field) / number(to_row, field),
+                };
+                same(found, is).map_err(|found| format!("{field} of {of:?} by {to:?} is {found}, not {is}"))
+            }
+            Self::Noisy(of) if greatest(record, of, "mlps_median")?["noisy"] == true => Ok(()),
             Self::Noisy(of) => Err(format!("{of:?} is not too noisy to be compared")),
             Self::At { path, is } => {
                 let pointer = format!("/{path}");
@@ -240,30 +251,85 @@ impl Says {
     }
 }
 
-/// Whether no engine of these rows has a higher median in calls of these sizes.
+/// Whether an engine is faster than each other one of these rows in calls of these sizes.
 fn fastest(rows: &[&Value], engine: &str, traffic: &str, batches: &[u64]) -> Result<(), String> {
+    let by_size = leaders(rows, traffic, batches)?;
+    for (size, leaders) in by_size {
+        let (best, others) = (leaders[0], &leaders[1..]);
+        if best["engine"] != engine {
+            let best = &best["engine"];
+            return Err(format!("in calls of {size}, {traffic}, {best} is the fastest, not {engine}"));
+        }
+        for other in others {
+            let Interval { low, high, .. } = by_rounds(best, other)?;
+            if low <= 1.0 {
+                let other = &other["engine"];
+                return Err(format!(
+                    "in calls of {size}, {traffic}, {engine} makes {low:.2}-{high:.2} of {other}: undecided"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the first of two engines leads in calls of this size, and not by the whole interval of its ratio to the second.
+fn level(rows: &[&Value], [engine, with]: [&str; 2], traffic: &str, batch: u64) -> Result<(), String> {
+    let by_size = leaders(rows, traffic, &[batch])?;
+    let leaders = &by_size[&batch];
+    let best = &leaders[0]["engine"];
+    if *best != engine {
+        return Err(format!("in calls of {batch}, {traffic}, {best} is the fastest, not {engine}"));
+    }
+    let other = leaders.iter().find(|row| row["engine"] == with);
+    let Interval { low, .. } =
+        by_rounds(leaders[0], other.ok_or_else(|| format!("{with} is not measured"))?)?;
+    if low <= 1.0 { Ok(()) } else { Err(format!("{engine} makes at least {low:.2} of {with}")) }
+}
+
+/// By the size of calls, the row of each engine with its highest median, the highest first.
+fn leaders<'r>(
+    rows: &[&'r Value],
+    traffic: &str,
+    batches: &[u64],
+) -> Result<BTreeMap<u64, Vec<&'r Value>>, String> {
     let is_meant = |row: &&&Value| {
         row["traffic"] == *traffic
             && row["threads"] == 1
             && row["many_keys"] == false
             && row["batch"].as_u64().is_some_and(|batch| batches.is_empty() || batches.contains(&batch))
     };
-    let meant: Vec<_> = rows.iter().filter(is_meant).collect();
-    let mut sizes: Vec<u64> = meant.iter().filter_map(|row| row["batch"].as_u64()).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    if sizes.is_empty() || batches.iter().any(|batch| !sizes.contains(batch)) {
+    let mut by_size = BTreeMap::<u64, Vec<&Value>>::new();
+    for row in rows.iter().filter(is_meant) {
+        by_size.entry(row["batch"].as_u64().unwrap_or(0)).or_default().push(row);
+    }
+    if by_size.is_empty() || batches.iter().any(|batch| !by_size.contains_key(batch)) {
         return Err(format!("calls of {batches:?}, {traffic}, are not measured"));
     }
-    for size in sizes {
-        let rate = |row: &&&&Value| row["mlps_median"].as_f64().unwrap_or(0.0);
-        let of_size = meant.iter().filter(|row| row["batch"] == size);
-        let best = of_size.max_by(|a, b| rate(a).total_cmp(&rate(b))).map(|row| &row["engine"]);
-        if best.is_none_or(|best| best != engine) {
-            return Err(format!("in calls of {size}, {traffic}, {best:?} is the fastest, not {engine}"));
-        }
+    for rows in by_size.values_mut() {
+        rows.sort_by(|a, b| number(b, "mlps_median").total_cmp(&number(a, "mlps_median")));
+        let mut seen = Vec::new();
+        rows.retain(|row| {
+            let is_new = !seen.contains(&&row["engine"]);
+            seen.push(&row["engine"]);
+            is_new
+        });
     }
-    Ok(())
+    Ok(by_size)
+}
+
+/// The ratio of two rows' rates: of the runs of each round.
+fn by_rounds(of: &Value, to: &Value) -> Result<Interval, String> {
+    let runs = |row: &Value| -> Vec<f64> {
+        row["mlps_runs"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
+    };
+    Interval::of_ratios(&runs(of), &runs(to))
+        .ok_or_else(|| format!("{} and {} have no runs of the same rounds", of["engine"], to["engine"]))
+}
+
+/// The value of a field, the least number where there is none.
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().unwrap_or(f64::MIN)
 }
 
 /// The rows with these fields.
@@ -277,10 +343,11 @@ fn values<'r>(record: &'r Value, of: &'r Fields, field: &'r str) -> impl Iterato
     with(record, of).filter_map(move |row| row[field].as_f64())
 }
 
-/// Whether the row with the greatest value of a field, of the rows with these fields, is marked as too noisy to be compared.
-fn is_noisy(record: &Value, of: &Fields, field: &str) -> bool {
-    let value = |row: &&Value| row[field].as_f64().unwrap_or(f64::MIN);
-    with(record, of).max_by(|a, b| value(a).total_cmp(&value(b))).is_some_and(|row| row["noisy"] == true)
+/// The row with the greatest value of a field, of the rows with these fields.
+fn greatest<'r>(record: &'r Value, of: &'r Fields, field: &str) -> Result<&'r Value, String> {
+    let rows = with(record, of).filter(|row| row[field].is_number());
+    rows.max_by(|a, b| number(a, field).total_cmp(&number(b, field)))
+        .ok_or_else(|| format!("no row has {field} and {of:?}"))
 }
 
 /// The greatest or the least value of a field of the rows with these fields.
