@@ -157,7 +157,7 @@ impl TableForm {
             name: "json",
             short: "JSON",
             what: "JSON: a list of objects, an object on each line or several after each other, prefixes in lists, or prefixes as names",
-            written_by: "`ip -j route`, `vtysh -c 'show ip route json'`, `show bgp json`, `gobgp global rib -j`, AWS, Azure, Google and Oracle Cloud, routinator, rpki-client, fibula",
+            written_by: "`ip -j route`, `vtysh -c 'show ip route json'`, `show bgp json`, `gobgp global rib -j`, `bgpctl -j show rib`, Arista EOS, NX-OS, AWS, Azure, Google and Oracle Cloud, routinator, rpki-client, fibula",
             recognised: "`{` or `[` before a name or a value",
             choice: Choice::Marked,
             example: "{\"prefix\": \"198.51.100.0/24\", \"next_hop\": \"192.0.2.1\"}\n",
@@ -349,7 +349,7 @@ const UNREAD: &[Unread] = &[
     },
     Unread {
         name: "the output of 'show ip route' of Cisco IOS or Arista EOS",
-        instead: "read instead: 'show ip bgp', or lines of 'PREFIX NEXT-HOP'",
+        instead: "read instead: 'show ip bgp', 'show ip route | json' of EOS, or lines of 'PREFIX NEXT-HOP'",
         is: |head| {
             let is = |line: &str| {
                 line.contains("is variably subnetted") || line.starts_with("Gateway of last resort")
@@ -369,7 +369,7 @@ const UNREAD: &[Unread] = &[
     },
     Unread {
         name: "the output of 'show ip route' or 'show ip fib route' of NX-OS",
-        instead: "read instead: 'show ip bgp', or lines of 'PREFIX NEXT-HOP'",
+        instead: "read instead: 'show ip bgp', 'show ip route | json', or lines of 'PREFIX NEXT-HOP'",
         is: |head| {
             let is = |line: &str| {
                 line.starts_with("IP Route Table for VRF") || line.starts_with("IPv4 routes for table")
@@ -408,12 +408,19 @@ const UNREAD: &[Unread] = &[
     },
     Unread {
         name: "the output of 'bgpctl show rib' of OpenBGPD",
-        instead: "read instead: MRT (bgpctl show mrt, dump table-v2)",
+        instead: "read instead: 'bgpctl -j show rib', or MRT (dump table-v2)",
         is: |head| {
             let is = |line: &str| {
                 line.starts_with("flags") && line.contains("destination") && line.contains("aspath")
             };
             head.lines().iter().any(|line| is(line))
+        },
+    },
+    Unread {
+        name: "a stream of messages of ExaBGP",
+        instead: "read instead: MRT, or lines of 'PREFIX NEXT-HOP'",
+        is: |head| {
+            head.lines().iter().any(|line| line.trim_start().starts_with('{') && line.contains("\"exabgp\":"))
         },
     },
     Unread {

@@ -16,6 +16,9 @@ pub(super) const PREFIX: &[&str] = &[
     "ip_network",
     "netblock",
     "ip_range",
+    "ipprefix",
+    "addressPrefix",
+    "destRange",
 ];
 
 /// Names of fields that hold the first and the last address of a range.

@@ -8,7 +8,9 @@ use crate::next_hops::Label;
 
 /// Reads a number, an address, several AS numbers, or any other word.
 pub(super) fn parse(field: Field<'_>) -> Result<Label, LineError> {
-    let bytes = field.bytes;
+    // Lines of configurations, such as those of `geo` of nginx, end so.
+    let bytes = field.bytes.strip_suffix(b";").filter(|word| !word.is_empty()).unwrap_or(field.bytes);
+    let field = Field { bytes, ..field };
     let is_numeric = |&byte: &u8| byte.is_ascii_digit() || is_separator(byte);
     if bytes.iter().all(is_numeric) {
         if bytes.iter().any(|&byte| is_separator(byte)) {

@@ -1,4 +1,4 @@
-//! The next hop of a route, and its path, as Linux, FRRouting and GoBGP write them.
+//! The next hop of a route, and its path, as Linux, FRRouting, GoBGP, OpenBGPD, Arista EOS, NX-OS, Azure and Google Cloud write them.
 
 use std::borrow::Cow;
 
@@ -25,19 +25,22 @@ pub(super) fn of<'n>(route: &'n Fields<'_>) -> NextHop<'n> {
     if let Some(kind @ ("unreachable" | "blackhole" | "prohibit" | "throw")) = text("type") {
         return NextHop::Is(kind);
     }
-    if let Some(next_hops) = get(route, "nexthops").and_then(Node::list) {
-        let all: Vec<&Fields<'_>> = next_hops.iter().filter_map(Node::object).collect();
+    if let Some(all) = listed(route) {
         let is = |next_hop: &Fields<'_>, name: &str| get(next_hop, name).is_some_and(Node::is_true);
         let find = |used: &dyn Fn(&Fields<'_>) -> bool| all.iter().copied().find(|next_hop| used(next_hop));
         // FRRouting lists a recursive next hop and then those that it resolves to; those in the FIB are what packets take.
         let used = find(&|hop| is(hop, "fib") && !is(hop, "recursive") && !is(hop, "duplicate"))
-            .or_else(|| find(&|hop| is(hop, "used")))
+            .or_else(|| {
+                find(&|hop| is(hop, "used") || get(hop, "ubest").and_then(Node::plain) == Some("true"))
+            })
             .or_else(|| find(&|hop| is(hop, "active") && !is(hop, "recursive")))
             .or_else(|| find(&|hop| is(hop, "active")))
             .or_else(|| find(&|hop| !flagged(hop, &["dead", "linkdown"])))
             .or_else(|| find(&|hop| !flagged(hop, &["dead"])));
         return match used {
-            Some(next_hop) => single(next_hop).map_or(NextHop::Unnamed, NextHop::Is),
+            Some(next_hop) => {
+                single(next_hop).or_else(|| device(next_hop)).map_or(NextHop::Unnamed, NextHop::Is)
+            }
             None if all.is_empty() => NextHop::Unnamed,
             None => NextHop::Dead,
         };
@@ -54,6 +57,15 @@ pub(super) fn of<'n>(route: &'n Fields<'_>) -> NextHop<'n> {
     let is_kernel = get(route, "dst").is_some();
     let named = single(route).or_else(|| text("type").filter(|_| is_kernel));
     named.map_or(NextHop::Unnamed, NextHop::Is)
+}
+
+/// Returns the next hops of a route that lists them: FRRouting and Linux, Arista EOS, and NX-OS, which writes a list of one as its element.
+pub(super) fn listed<'n>(route: &'n Fields<'_>) -> Option<Vec<&'n Fields<'n>>> {
+    let paths = get(route, "TABLE_path").and_then(|paths| paths.get("ROW_path"));
+    match get(route, "nexthops").or_else(|| get(route, "vias")).or(paths)? {
+        Node::List(next_hops) => Some(next_hops.iter().filter_map(Node::object).collect()),
+        next_hop => Some(vec![next_hop.object()?]),
+    }
 }
 
 fn flagged(route: &Fields<'_>, flags: &[&str]) -> bool {
@@ -80,11 +92,30 @@ fn single<'n>(object: &'n Fields<'_>) -> Option<&'n str> {
         })
     };
     let via = || get(object, "via").and_then(|via| via.get("host")?.plain());
-    ["ip", "gateway"]
+    ["ip", "gateway", "nexthopAddr", "ipnexthop", "exit_nexthop"]
         .into_iter()
         .find_map(text)
         .or_else(via)
         .or_else(|| ["interfaceName", "dev"].into_iter().find_map(text))
+        .or_else(|| object.iter().find_map(|(name, node)| typed(name, node)))
+}
+
+/// Returns the text of a field such as `nextHopIpAddress`, `nextHopType` or `nextHopGateway`; of a list its first one.
+fn typed<'n>(name: &str, node: &'n Node<'_>) -> Option<&'n str> {
+    let begins = name.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("nexthop"));
+    let text = match node {
+        Node::List(values) => values.first(),
+        node => Some(node),
+    };
+    match text {
+        Some(Node::Text(text)) if begins && !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the device of a next hop of a list that has no address.
+fn device<'n>(next_hop: &'n Fields<'_>) -> Option<&'n str> {
+    ["interface", "ifname"].into_iter().find_map(|name| get(next_hop, name)?.plain())
 }
 
 /// Returns the family of a route of Linux, if its words give it.
@@ -104,8 +135,11 @@ pub(super) fn family(route: &Fields<'_>) -> Option<Family> {
     via(route).or_else(|| first.and_then(via)).or_else(|| family_of(get(route, "prefsrc")?.plain()?))
 }
 
-/// Returns the AS path of a route of GoBGP.
+/// Returns the AS path of a route of Arista EOS, whose last word is the origin, or of GoBGP.
 pub(super) fn as_path(route: &Fields<'_>) -> Option<String> {
+    if let Some(path) = get(route, "asPathEntry").and_then(|entry| entry.get("asPath")?.plain()) {
+        return Some(path.trim_end_matches([' ', 'i', 'e', '?']).to_owned());
+    }
     let attributes = get(route, "attrs")?.list()?;
     let segments = attributes.iter().find_map(|attribute| attribute.get("as_paths")?.list())?;
     let mut path = String::new();

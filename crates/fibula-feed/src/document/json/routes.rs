@@ -44,6 +44,11 @@ pub(super) fn is_prefix(name: &str) -> bool {
     begins && name.contains(['.', ':']) && text::place(name, HostBits::Mask).is_ok()
 }
 
+/// Returns the paths of a prefix: of FRRouting and GoBGP, or of Arista EOS.
+fn paths<'n, 'a>(fields: &'n Object<'a>) -> Option<&'n [Node<'a>]> {
+    get(fields, "paths").or_else(|| get(fields, "bgpRoutePaths")).and_then(Node::list)
+}
+
 /// Names of lists whose texts are prefixes or addresses.
 fn lists_addresses(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -85,11 +90,18 @@ impl Visitor<'_> {
         match node {
             Node::Object(fields) => {
                 if let Some(place) = place(fields) {
-                    let has_paths = get(fields, "paths").and_then(Node::list).is_some();
                     return match place {
-                        RouteScope::Prefix(prefix) if has_paths => self.prefixed(scope, prefix, node),
+                        RouteScope::Prefix(prefix) if paths(fields).is_some() => {
+                            self.prefixed(scope, prefix, node)
+                        }
                         place => self.route(scope, place, fields),
                     };
+                }
+                // Effective routes of Azure: each has a list of prefixes.
+                if let Some(prefixes) = get(fields, "addressPrefix").and_then(Node::list) {
+                    return prefixes.iter().filter_map(Node::plain).try_fold(0, |found, prefix| {
+                        Ok(found + self.route(scope, RouteScope::Prefix(prefix), fields)?)
+                    });
                 }
                 scope.with(name, fields, |scope| {
                     let mut found = 0;
@@ -148,7 +160,7 @@ impl Visitor<'_> {
     pub(super) fn prefixed(&mut self, scope: &Scope<'_>, prefix: &str, node: &Node<'_>) -> Result<u64, Stop> {
         let place = RouteScope::Prefix(prefix);
         match node {
-            Node::Object(fields) => match get(fields, "paths").and_then(Node::list) {
+            Node::Object(fields) => match paths(fields) {
                 Some(paths) => scope.with(Some(prefix), fields, |scope| {
                     paths.iter().try_fold(0, |found, path| {
                         Ok(found + path.object().map_or(Ok(0), |path| self.route(scope, place, path))?)
@@ -180,10 +192,22 @@ impl Visitor<'_> {
             get(route, name)
                 .is_some_and(|mark| mark.is_true() || mark.get("overall").is_some_and(Node::is_true))
         };
-        let is_listed =
-            get(route, "nexthops").is_some() || get(route, "nlri").is_some() || get(route, "attrs").is_some();
+        let active = get(route, "routeType").and_then(|kind| kind.get("active"));
+        let is_invalid = get(route, "nextHopType").is_some()
+            && get(route, "state").and_then(Node::plain).is_some_and(|state| state == "Invalid");
+        if active.is_some_and(|active| !active.is_true()) || is_invalid {
+            self.take.by_rule(ByRule::NotInUse);
+            return Ok(1);
+        }
+        let is_listed = active.is_some()
+            || next_hop::listed(route).is_some()
+            || ["nlri", "attrs", "exit_nexthop"].iter().any(|name| get(route, name).is_some());
         let mut rank = None;
-        if is_listed && !is_kernel {
+        if get(route, "destRange").is_some() {
+            // Google Cloud takes the route with the lowest one.
+            rank = get(route, "priority").and_then(|priority| priority.plain()?.parse().ok());
+        }
+        if is_listed && !is_kernel && active.is_none() {
             let marks = [
                 (self.marks.selected, "selected"),
                 (self.marks.best_path, "bestpath"),
@@ -222,10 +246,16 @@ impl Visitor<'_> {
     }
 }
 
+/// Returns whether a text may be a prefix or an address.
+fn looks(text: &str) -> bool {
+    text == "default"
+        || text.contains(['.', ':']) && text.starts_with(|c: char| c.is_ascii_hexdigit() || c == ':')
+}
+
 /// Returns where the route of an object applies; `None` if it is no route.
 fn place<'n>(object: &'n Object<'_>) -> Option<RouteScope<'n>> {
     let text = |names: &[&str]| -> Option<&'n str> {
-        let mut found = None;
+        let mut found: Option<&str> = None;
         for name in names {
             for (own, value) in object {
                 if let Node::Text(text) = value
@@ -233,20 +263,19 @@ fn place<'n>(object: &'n Object<'_>) -> Option<RouteScope<'n>> {
                     && !text.trim().is_empty()
                 {
                     // FRRouting writes an address as the prefix, and the network with its length.
-                    if text.contains('/') || text == "default" {
+                    if text.contains('/') && looks(text) || text == "default" {
                         return Some(text);
                     }
-                    found = found.or(Some(&**text));
+                    // The network of a route of Google Cloud is a link.
+                    found = found.filter(|found| looks(found) || !looks(text)).or(Some(&**text));
                 }
             }
         }
         found
     };
     if let Some(prefix) = text(names::PREFIX) {
-        let looks = prefix == "default"
-            || prefix.contains(['.', ':']) && prefix.starts_with(|c: char| c.is_ascii_hexdigit() || c == ':');
         let has_parts = || object.iter().any(|(_, value)| matches!(value, Node::List(_) | Node::Object(_)));
-        if looks || !has_parts() {
+        if looks(prefix) || !has_parts() {
             let mask =
                 || object.iter().find(|(own, _)| names::MASK.iter().any(|name| names::is_same(own, name)));
             return Some(match mask().and_then(|(_, value)| value.plain()) {
@@ -280,15 +309,23 @@ fn vrf<'n>(route: &'n [(Cow<'_, str>, Node<'_>)], scope: &Scope<'n>, is_listed: 
     if let Some(name) = scope.around().find_map(|around| around.text("vrfName")) {
         return other(name);
     }
+    // NX-OS names it in an object around its routes; Arista EOS puts them under its name, in `vrfs`.
+    if let Some(name) = scope.around().find_map(|around| around.text("vrf-name-out")) {
+        return other(name);
+    }
+    let names = || scope.around().map(|around| around.name());
+    if let Some(at) = names().position(|name| name == Some("vrfs")) {
+        return names().nth(at.checked_sub(1)?)?.and_then(other);
+    }
     // FRRouting puts the routes of each VRF under its name.
     let mut around = scope.around();
     let name = around.next()?.name()?;
     (is_listed
         && around.next().is_some_and(|outer| outer.name().is_none())
         && around.next().is_none()
-        && name != "routes")
-        .then_some(name)
-        .and_then(other)
+        && !matches!(name, "routes" | "rib"))
+    .then_some(name)
+    .and_then(other)
 }
 
 /// The fields of an object that is a route, and of those around it.
@@ -384,6 +421,8 @@ impl Fields for JsonRoute<'_> {
             Value::Column(name) => {
                 at(self.route, name).and_then(joined).or_else(|| self.around(|own| own == &**name))
             }
+            // What is around a route with a path is the AS of the router.
+            Value::OriginAs if self.text(&Value::AsPath).is_some() => self.field(value),
             value => self.field(value).or_else(|| self.around(|name| value.is_column(name))),
         }
     }
