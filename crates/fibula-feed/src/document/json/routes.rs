@@ -10,7 +10,7 @@ use super::super::record::{Fields, RouteScope, TableRecord, communities};
 use super::super::{ByRule, Stop, Take};
 use super::next_hop;
 use super::parse::{Node, Object, get};
-use super::scope::Scope;
+use super::scope::{Around, Scope};
 use crate::text::{self, LineError, LineErrorKind};
 use crate::value::Value;
 
@@ -313,7 +313,7 @@ fn vrf<'n>(route: &'n [(Cow<'_, str>, Node<'_>)], scope: &Scope<'n>, is_listed: 
     if let Some(name) = scope.around().find_map(|around| around.text("vrf-name-out")) {
         return other(name);
     }
-    let names = || scope.around().map(|around| around.name());
+    let names = || scope.around().map(Around::name);
     if let Some(at) = names().position(|name| name == Some("vrfs")) {
         return names().nth(at.checked_sub(1)?)?.and_then(other);
     }
