@@ -1,8 +1,8 @@
 //! The thread of the control socket and of the metrics. It accepts clients, reads their questions and writes the answers, and waits
 //! for none of them. The main thread only has whole questions, so no client holds it up.
 //!
-//! Each kind of clients has its places. A client that says nothing loses its place after a while, and at once when another one
-//! comes and no place is free.
+//! Each kind of clients has its places. A client that says nothing, or does not read its answer, loses its place after a while, and
+//! at once when another one comes and no place is free.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -210,14 +210,14 @@ impl Inside {
         Ok(())
     }
 
-    /// Gives a client a place, if need be that of the one of its kind that has said nothing for longest.
+    /// Gives a client a place, if need be that of the one of its kind that has said nothing for longest, or taken nothing of its answer.
     fn admit(&mut self, stream: Caller) {
         let is_same = |other: &Caller| other.is_control() == stream.is_control();
         let same = || self.clients.iter().enumerate().filter(|(_, client)| is_same(&client.stream));
         if same().count() >= PLACES {
-            let silent = same().filter(|(_, client)| client.answer.is_empty());
-            // Without one, all are being answered, and the new one has to come again.
-            let Some((at, _)) = silent.min_by_key(|(_, client)| client.until) else { return };
+            // Those that are being answered go last.
+            let last = same().min_by_key(|(_, client)| (!client.answer.is_empty(), client.until));
+            let Some((at, _)) = last else { return };
             self.clients.remove(at);
         }
         if stream.set_nonblocking().is_ok() {
@@ -351,6 +351,44 @@ mod tests {
             }
             main.quiet();
         }
+    }
+
+    #[test]
+    fn clients_that_do_not_read_take_no_place_from_others() {
+        let path = std::env::temp_dir().join(format!("fibula-unread-{}", std::process::id()));
+        let control = UnixListener::bind(&path).unwrap();
+        control.set_nonblocking(true).unwrap();
+        let main = Arc::new(Bell::new().unwrap());
+        let doors = Doors::open(control, None, Arc::clone(&main)).unwrap();
+        doors.admit();
+        // Longer than the buffers of a socket.
+        let long = "x".repeat(1 << 20);
+        let ask = |line: &[u8]| {
+            let mut client = UnixStream::connect(&path).unwrap();
+            client.write_all(line).unwrap();
+            client
+        };
+        let unread: Vec<_> = (0..PLACES)
+            .map(|_| {
+                let client = ask(b"listing\n");
+                assert_eq!(answered(&doors, &main, &long).as_deref(), Some("listing"));
+                client
+            })
+            .collect();
+        let mut late = ask(b"stats\n");
+        for _ in 0..100 {
+            if let Some(Question::Control(stream, line)) = doors.next() {
+                doors.answer(Caller::Control(stream), line.into());
+                break;
+            }
+            sys::poll(&mut [sys::readable(&*main)], 100).unwrap();
+            main.quiet();
+        }
+        let mut answer = String::new();
+        late.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "stats");
+        drop((unread, doors));
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

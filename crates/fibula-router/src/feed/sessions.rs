@@ -393,6 +393,26 @@ mod tests {
         assert_eq!(sessions.bytes(&rib, second, b"x", 4), Ok(()));
     }
 
+    /// Any number of connections that say nothing take each other's places, and never the session's.
+    #[test]
+    fn silent_connections_leave_the_session_alone() {
+        let rib = Mutex::new(Rib::new(vec![super::super::routes::Routes::new("feed", 1, 10, 1)]));
+        let times = Times { keep_ns: 1, sweep_ns: 1, quiet_ns: 1 };
+        let mut sessions = Sessions::new(Limits { allow: Vec::new(), sessions: 4 }, times, Anything);
+        let peers: [SocketAddr; 2] = ["127.0.0.1:1", "192.0.2.1:1"].map(|text| text.parse().unwrap());
+        let session = sessions.accept(&rib, peers[0], None, 1).unwrap();
+        assert_eq!(sessions.bytes(&rib, session, b"x", 2), Ok(()));
+        for at in 0..100 {
+            let silent = sessions.accept(&rib, peers[at % 2], None, 3).expect("a place");
+            assert_eq!(sessions.bytes(&rib, silent, b"", 3), Ok(()));
+            assert_eq!(sessions.bytes(&rib, session, b"x", 3), Ok(()), "after {at} others");
+        }
+        let late = SILENCE_NS + 4;
+        assert_eq!(sessions.bytes(&rib, session, b"x", late), Ok(()));
+        // The last of them has said nothing for too long.
+        assert_eq!(sessions.bytes(&rib, session + 100, b"", late), Err(SessionError::Silent(peers[1])));
+    }
+
     #[test]
     fn errors_name_the_connection() {
         let [peer, session] = ["10.0.0.1:1", "[2001:db8::1]:2"].map(|text| text.parse().unwrap());
