@@ -199,9 +199,9 @@ impl Visitor<'_> {
             self.take.by_rule(ByRule::NotInUse);
             return Ok(1);
         }
-        let is_listed = active.is_some()
-            || next_hop::listed(route).is_some()
-            || ["nlri", "attrs", "exit_nexthop"].iter().any(|name| get(route, name).is_some());
+        // What only a router writes.
+        let listing = ["nexthops", "vias", "TABLE_path", "nlri", "attrs", "exit_nexthop"];
+        let is_listed = active.is_some() || listing.iter().any(|name| get(route, name).is_some());
         let mut rank = None;
         if get(route, "destRange").is_some() {
             // Google Cloud takes the route with the lowest one.
