@@ -157,7 +157,7 @@ impl TableForm {
             name: "json",
             short: "JSON",
             what: "JSON: a list of objects, an object on each line or several after each other, prefixes in lists, or prefixes as names",
-            written_by: "`ip -j route`, `vtysh -c 'show ip route json'`, `show bgp json`, `gobgp global rib -j`, `bgpctl -j show rib`, Arista EOS, NX-OS, AWS, Azure, Google and Oracle Cloud, routinator, rpki-client, fibula",
+            written_by: "`ip -j route`, `vtysh -c 'show ip route json'`, `show bgp json`, `gobgp global rib -j`, `bgpctl -j show rib`, birdwatcher, Arista EOS, NX-OS, AWS, Azure, Google and Oracle Cloud, routinator, rpki-client, fibula",
             recognised: "`{` or `[` before a name or a value",
             choice: Choice::Marked,
             example: "{\"prefix\": \"198.51.100.0/24\", \"next_hop\": \"192.0.2.1\"}\n",

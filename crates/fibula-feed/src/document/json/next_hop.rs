@@ -1,4 +1,5 @@
-//! The next hop of a route, and its path, as Linux, FRRouting, GoBGP, OpenBGPD, Arista EOS, NX-OS, Azure and Google Cloud write them.
+//! The next hop of a route, and its path, as Linux, FRRouting, GoBGP, OpenBGPD, birdwatcher, Arista EOS, NX-OS,
+//! Azure and Google Cloud write them.
 
 use std::borrow::Cow;
 
@@ -38,9 +39,7 @@ pub(super) fn of<'n>(route: &'n Fields<'_>) -> NextHop<'n> {
             .or_else(|| find(&|hop| !flagged(hop, &["dead", "linkdown"])))
             .or_else(|| find(&|hop| !flagged(hop, &["dead"])));
         return match used {
-            Some(next_hop) => {
-                single(next_hop).or_else(|| device(next_hop)).map_or(NextHop::Unnamed, NextHop::Is)
-            }
+            Some(next_hop) => in_list(next_hop).map_or(NextHop::Unnamed, NextHop::Is),
             None if all.is_empty() => NextHop::Unnamed,
             None => NextHop::Dead,
         };
@@ -92,7 +91,7 @@ fn single<'n>(object: &'n Fields<'_>) -> Option<&'n str> {
         })
     };
     let via = || get(object, "via").and_then(|via| via.get("host")?.plain());
-    ["ip", "gateway", "nexthopAddr", "ipnexthop", "exit_nexthop"]
+    ["gateway", "nexthopAddr", "ipnexthop", "exit_nexthop"]
         .into_iter()
         .find_map(text)
         .or_else(via)
@@ -113,9 +112,10 @@ fn typed<'n>(name: &str, node: &'n Node<'_>) -> Option<&'n str> {
     }
 }
 
-/// Returns the device of a next hop of a list that has no address.
-fn device<'n>(next_hop: &'n Fields<'_>) -> Option<&'n str> {
-    ["interface", "ifname"].into_iter().find_map(|name| get(next_hop, name)?.plain())
+/// Returns a next hop of a list. The names of its address and of its device mean something else in other objects.
+fn in_list<'n>(next_hop: &'n Fields<'_>) -> Option<&'n str> {
+    let text = |name: &str| get(next_hop, name)?.plain().filter(|text| !text.is_empty());
+    text("ip").or_else(|| single(next_hop)).or_else(|| ["interface", "ifname"].into_iter().find_map(text))
 }
 
 /// Returns the family of a route of Linux, if its words give it.
@@ -135,10 +135,13 @@ pub(super) fn family(route: &Fields<'_>) -> Option<Family> {
     via(route).or_else(|| first.and_then(via)).or_else(|| family_of(get(route, "prefsrc")?.plain()?))
 }
 
-/// Returns the AS path of a route of Arista EOS, whose last word is the origin, or of GoBGP.
+/// Returns the AS path of a route of Arista EOS, whose last word is the origin, of birdwatcher, or of GoBGP.
 pub(super) fn as_path(route: &Fields<'_>) -> Option<String> {
     if let Some(path) = get(route, "asPathEntry").and_then(|entry| entry.get("asPath")?.plain()) {
         return Some(path.trim_end_matches([' ', 'i', 'e', '?']).to_owned());
+    }
+    if let Some(path) = get(route, "bgp").and_then(|bgp| bgp.get("as_path")?.list()) {
+        return Some(path.iter().filter_map(Node::plain).collect::<Vec<_>>().join(" "));
     }
     let attributes = get(route, "attrs")?.list()?;
     let segments = attributes.iter().find_map(|attribute| attribute.get("as_paths")?.list())?;

@@ -195,7 +195,10 @@ impl Visitor<'_> {
         let active = get(route, "routeType").and_then(|kind| kind.get("active"));
         let is_invalid = get(route, "nextHopType").is_some()
             && get(route, "state").and_then(Node::plain).is_some_and(|state| state == "Invalid");
-        if active.is_some_and(|active| !active.is_true()) || is_invalid {
+        // Birdwatcher has the routes of all protocols.
+        let is_other = get(route, "from_protocol").is_some()
+            && get(route, "primary").is_some_and(|primary| !primary.is_true());
+        if active.is_some_and(|active| !active.is_true()) || is_invalid || is_other {
             self.take.by_rule(ByRule::NotInUse);
             return Ok(1);
         }
