@@ -167,7 +167,7 @@ CONFIG
 }
 
 faults_start() { # everything, with all routes, and traffic to what stays: RATE packets a second
-  local h
+  local h n
   for h in a r b; do namespace $h; done
   # Or a link that goes down loses its IPv6 addresses for ever.
   in_ns r sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv6.conf.all.keep_addr_on_down=1
@@ -189,6 +189,9 @@ faults_start() { # everything, with all routes, and traffic to what stays: RATE 
     esac
   done
   for h in $halves; do settles "$h"; done
+  # Until its feeds have told all, the kernel forwards, which has no routes of table 100.
+  for n in $(seq 300); do grep -q '^note: forwarding with' "$work/log" && break; sleep 0.1; done
+  grep -q '^note: forwarding with' "$work/log" || fail "the router does not forward: $(tail -3 "$work/log")"
   # What daemons tell of what stays, beside the router: they may take it out themselves for a moment, as bgpd of FRR 8.4 does when it
   # restarts. Of BIRD, the kernel's table shows it; of FRR, cuts.py writes it.
   { TZ=UTC exec ip -n "$id-r" -ts monitor route 2>/dev/null; } > >(grep -aE --line-buffered ' (10\.61\.|fd61:)' >>"$work/monitor") &
