@@ -60,8 +60,8 @@ pub(super) fn of<'n>(route: &'n Fields<'_>) -> NextHop<'n> {
 
 /// Returns the next hops of a route that lists them: FRRouting and Linux, Arista EOS, and NX-OS, which writes a list of one as its element.
 fn listed<'n>(route: &'n Fields<'_>) -> Option<Vec<&'n Fields<'n>>> {
-    let paths = get(route, "TABLE_path").and_then(|paths| paths.get("ROW_path"));
-    match get(route, "nexthops").or_else(|| get(route, "vias")).or(paths)? {
+    let paths = || get(route, "TABLE_path")?.get("ROW_path");
+    match get(route, "nexthops").or_else(|| get(route, "vias")).or_else(paths)? {
         Node::List(next_hops) => Some(next_hops.iter().filter_map(Node::object).collect()),
         next_hop => Some(vec![next_hop.object()?]),
     }

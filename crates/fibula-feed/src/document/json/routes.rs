@@ -424,9 +424,11 @@ impl Fields for JsonRoute<'_> {
             Value::Column(name) => {
                 at(self.route, name).and_then(joined).or_else(|| self.around(|own| own == &**name))
             }
-            // What is around a route with a path is the AS of the router.
-            Value::OriginAs if self.text(&Value::AsPath).is_some() => self.field(value),
-            value => self.field(value).or_else(|| self.around(|name| value.is_column(name))),
+            value => self.field(value).or_else(|| {
+                // What is around a route with a path is the AS of the router.
+                let is_of_the_router = *value == Value::OriginAs && self.text(&Value::AsPath).is_some();
+                if is_of_the_router { None } else { self.around(|name| value.is_column(name)) }
+            }),
         }
     }
 
